@@ -1,20 +1,11 @@
 package store_test
 
-import "testing"
+import (
+	"testing"
 
-// must returns a function that returns the value, or stops the test.
-func must[T any](value T, err error) func(t testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		noError(t, err)
-		return value
-	}
-}
+	"example.com/perks/store/storetest"
+)
 
-// noError stops the test if there is an error.
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var noError = storetest.NoError
+
+func must[T any](value T, err error) func(testing.TB) T { return storetest.Must(value, err) }

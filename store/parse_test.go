@@ -18,8 +18,7 @@ import (
 
 func object(t testing.TB, text string) []api.Member {
 	t.Helper()
-	members := must(api.ParseObject([]byte(text)))(t)
-	return members
+	return must(api.ParseObject([]byte(text)))(t)
 }
 
 func pointerTo[T any](value T) *T { return &value }
@@ -182,8 +181,7 @@ func TestPropertyRowKeepsAbsentFields(t *testing.T) {
 
 func price(t *testing.T, digits string) api.Price {
 	t.Helper()
-	p := must(api.ParsePrice(digits))(t)
-	return p
+	return must(api.ParsePrice(digits))(t)
 }
 
 var comparePrices = cmp.Comparer(func(a, b api.Price) bool { return a.String() == b.String() })

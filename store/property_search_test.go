@@ -11,6 +11,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/store"
 	"example.com/perks/store/sqlite"
+	"example.com/perks/store/storetest"
 )
 
 // TestASearchThatUsesUpItsBudgetsFindsTheSame lists where matches are neither few nor among the first, so that a search
@@ -19,20 +20,15 @@ func TestASearchThatUsesUpItsBudgetsFindsTheSame(t *testing.T) {
 	db := must(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{}))(t)
 	defer db.Close()
 	noError(t, db.CreateClient(t.Context(), store.Client{ID: "owner", Name: "Owner"}, store.Operator))
-	records := func(yield func(store.PropertyRecord, error) bool) {
-		for i := range 1000 {
-			p := store.PropertyRecord{Owner: "owner",
-				Property: api.Property{ID: int64(i + 1), Title: "Early", City: "Bath", Images: []string{}}}
-			p.Bedrooms = i % 7
-			if i >= 500 {
-				p.Title, p.City = "Late", "York"
-			}
-			p.PricePW = *searchedPrice(t, fmt.Sprint(100+i))
-			if !yield(p, nil) {
-				return
-			}
+	records := storetest.Numbered(1000, func(i int) store.PropertyRecord {
+		p := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: int64(i + 1), Title: "Early", City: "Bath",
+			Bedrooms: i % 7, Images: []string{}}}
+		if i >= 500 {
+			p.Title, p.City = "Late", "York"
 		}
-	}
+		p.PricePW = *searchedPrice(t, fmt.Sprint(100+i))
+		return p
+	})
 	must(db.ImportProperties(t.Context(), records, store.Operator, time.Now()))(t)
 	two := 2
 	for _, query := range []store.PropertyQuery{

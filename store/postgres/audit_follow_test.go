@@ -27,9 +27,7 @@ func (f *follower) wants(what string, want ...string) {
 	f.t.Helper()
 	var got []string
 	for entry, err := range f.db.AuditSince(f.t.Context(), store.AuditQuery{}, &f.position) {
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t, err)
 		got = append(got, entry.Subject)
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -38,9 +36,7 @@ func (f *follower) wants(what string, want ...string) {
 	isFirst, batched := f.batched == store.AuditPlace{}, []string{}
 	for isLast := false; !isLast; {
 		batch, err := f.db.NextAudit(f.t.Context(), f.batched, "", store.AuditBound{Entries: 1, Bytes: 1})
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t, err)
 		for _, entry := range batch.Entries {
 			batched = append(batched, entry.Subject)
 		}

@@ -14,7 +14,7 @@ func TestTheAuditLogIsReadInIndexOrder(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 100, 1000)
-	if err := db.write(t.Context(), "fill the database", func(s *session) error {
+	noError(t, db.write(t.Context(), "fill the database", func(s *session) error {
 		return store.Run(s.Exec, store.Step{Text: `
 			INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
 			SELECT p.id || '/' || u.id, p.id, u.id, 'shop', now() + i * interval '1 second', 'approved', 'approved',
@@ -25,11 +25,9 @@ func TestTheAuditLogIsReadInIndexOrder(t *testing.T) {
 			SELECT now() + i * interval '1 minute', 'operator', 'property.update', 'property/1' FROM generate_series(1,
 				1000) AS i`},
 			store.Step{Text: `ANALYZE`})
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	var plan []string
-	if err := db.read(t.Context(), "look", func(v view) (err error) {
+	noError(t, db.read(t.Context(), "look", func(v view) (err error) {
 		// As little memory for ten thousand rows as servers have for ten million.
 		if _, err = store.All(v, store.ScanValue[string], `SELECT set_config('work_mem', '64kB', true)`); err != nil {
 			return err
@@ -37,9 +35,7 @@ func TestTheAuditLogIsReadInIndexOrder(t *testing.T) {
 		text, args := store.AuditQuery{}.Statement(dialect, store.AuditFilter{}, store.AuditFilter{})
 		plan, err = store.All(v, store.ScanValue[string], `EXPLAIN `+text, args...)
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	text := strings.Join(plan, "\n")
 	for _, want := range []string{"Incremental Sort", "using redemptions_by_time", "using audit_by_time"} {
 		if !strings.Contains(text, want) {

@@ -19,12 +19,13 @@ func TestCopiesAreToldFromTheirOriginal(t *testing.T) {
 	saved := filepath.Join(shortDirectory(t), "saved")
 	noError(t, server.Save(t.Context(), saved))
 	recovered := must(storetest.StartPostgresFrom(t.Context(), saved, storetest.PostgresOptions{}))(t)
-	stopLater(t, recovered.Stop)
+	storetest.AtEnd(t, recovered.Stop)
 	bouncer := must(server.StartPgBouncer(t.Context()))(t)
-	stopLater(t, bouncer.Stop)
+	storetest.AtEnd(t, bouncer.Stop)
 	standby := must(server.Standby(t.Context()))(t)
-	stopLater(t, standby.Stop)
-	executeAt(t, server.DSN("postgres"), `CREATE DATABASE copied TEMPLATE perks`, `CREATE ROLE other LOGIN SUPERUSER`)
+	storetest.AtEnd(t, standby.Stop)
+	storetest.Execute(t, server.DSN("postgres"), `CREATE DATABASE copied TEMPLATE perks`,
+		`CREATE ROLE other LOGIN SUPERUSER`)
 
 	requireSame := func(what, other string, want bool, wantErr error) {
 		t.Helper()
@@ -43,16 +44,7 @@ func TestCopiesAreToldFromTheirOriginal(t *testing.T) {
 	if err := bouncer.Stop(); err != nil { // it keeps connections
 		t.Fatal(err)
 	}
-	executeAt(t, server.DSN("postgres"), `ALTER DATABASE perks RENAME TO renamed`)
+	storetest.Execute(t, server.DSN("postgres"), `ALTER DATABASE perks RENAME TO renamed`)
 	original = server.DSN("renamed")
 	requireSame("a renamed original", recovered.DSN("perks"), false, nil)
-}
-
-func stopLater(t *testing.T, stop func() error) {
-	t.Helper()
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -125,9 +125,7 @@ func TestNoTransactionIsOpenWhileRecordsArrive(t *testing.T) {
 			}
 		}
 	}, nil, store.Operator, importDay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 }
 
 func TestAnImportLocksNoStockThatItDoesNotChange(t *testing.T) {
@@ -140,11 +138,11 @@ func TestAnImportLocksNoStockThatItDoesNotChange(t *testing.T) {
 		return []store.PerkRecord{same, changed}
 	}
 	importRows(t, db, perks(&ten)...)
-	must(db.ImportUsers(t.Context(), records([]store.User{{ID: "ann"}}), store.Operator, importDay))(t)
+	must(db.ImportUsers(t.Context(), storetest.Rows(store.User{ID: "ann"}), store.Operator, importDay))(t)
 	other := begin(t, db, `SELECT 1 FROM perk_stock WHERE perk_id = 'b changed' FOR UPDATE`)
 	imported := make(chan error, 1)
 	go func() {
-		_, err := db.ImportPerks(t.Context(), records(perks(&twenty)), nil, store.Operator, importDay)
+		_, err := db.ImportPerks(t.Context(), storetest.Rows(perks(&twenty)...), nil, store.Operator, importDay)
 		imported <- err
 	}()
 	waitForLock(t, db)
@@ -175,12 +173,12 @@ func TestAnImportKeepsConcurrentChanges(t *testing.T) {
 			func(db *DB) (store.Imported, error) {
 				row := store.PerkRecord{Perk: api.Perk{ID: "p", Title: title},
 					Row: store.Row{Absent: ^store.Fields(1 << 1)}}
-				return db.ImportPerks(t.Context(), records([]store.PerkRecord{row}), nil, store.Operator, importDay)
+				return db.ImportPerks(t.Context(), storetest.Rows(row), nil, store.Operator, importDay)
 			}, `SELECT title || ', ' || terms FROM perks WHERE id = 'p'`, "Imported, New"},
 		{"a property", `UPDATE properties SET title = 'New' WHERE id = 1`, func(db *DB) (store.Imported, error) {
 			row := store.PropertyRecord{Property: api.Property{ID: 1, City: city},
 				Row: store.Row{Absent: ^store.Fields(1 << 4)}}
-			return db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
+			return db.ImportProperties(t.Context(), storetest.Rows(row), store.Operator, importDay)
 		}, `SELECT title || ', ' || city FROM properties WHERE id = 1`, "New, York"},
 		{"a property that another transaction adds", lockNewProperties + `; INSERT INTO properties
 			SELECT 2, owner, 'Restored', description, address, city, postcode, images, price_pw, bedrooms, bathrooms,
@@ -188,7 +186,7 @@ func TestAnImportKeepsConcurrentChanges(t *testing.T) {
 					FROM properties`, func(db *DB) (store.Imported, error) {
 			row := store.PropertyRecord{Property: api.Property{ID: 2, City: city},
 				Row: store.Row{Absent: ^store.Fields(1 << 4)}}
-			return db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
+			return db.ImportProperties(t.Context(), storetest.Rows(row), store.Operator, importDay)
 		}, `SELECT title || ', ' || city FROM properties WHERE id = 2`, "Restored, York"},
 	}
 	for _, test := range tests {
@@ -221,7 +219,7 @@ func TestAPropertyDeletedMeanwhileIsNotPartlyImported(t *testing.T) {
 	go func() {
 		row := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: 1},
 			Row: store.Row{Absent: ^store.OwnerField}}
-		_, err := db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
+		_, err := db.ImportProperties(t.Context(), storetest.Rows(row), store.Operator, importDay)
 		imported <- err
 	}()
 	waitForLock(t, db)
@@ -256,7 +254,7 @@ func withProperty(t *testing.T, db *DB) {
 	t.Helper()
 	noError(t, db.CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay}, store.Operator))
 	property := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: 1, Title: "Flat"}}
-	must(db.ImportProperties(t.Context(), records([]store.PropertyRecord{property}), store.Operator, importDay))(t)
+	must(db.ImportProperties(t.Context(), storetest.Rows(property), store.Operator, importDay))(t)
 }
 
 func TestAnImportDoesNotRewriteUnchangedRows(t *testing.T) {
@@ -310,15 +308,8 @@ func TestAnImportLeavesNoFileBehind(t *testing.T) {
 func TestALargeImportIsVacuumedAndAnalyzed(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
-	if _, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
-		for i := range manyRecords {
-			if !yield(store.User{ID: fmt.Sprint(i)}, nil) {
-				return
-			}
-		}
-	}, store.Operator, importDay); err != nil {
-		t.Fatal(err)
-	}
+	users := storetest.Numbered(manyRecords, func(i int) store.User { return store.User{ID: fmt.Sprint(i)} })
+	must(db.ImportUsers(t.Context(), users, store.Operator, importDay))(t)
 	if isVacuumed := read[bool](t, db, `
 		SELECT reltuples = $1 AND relallvisible = relpages FROM pg_class
 			WHERE oid = 'users'::regclass`, manyRecords); !isVacuumed {
@@ -332,20 +323,9 @@ func newPerk(id, title string) store.PerkRecord {
 		UpdatedAt: importDay}}
 }
 
-// records is the list as an importer takes it.
-func records[T any](list []T) iter.Seq2[T, error] {
-	return recordsOf(list, func(record T) T { return record })
-}
-
 // recordsOf makes a record of each name.
-func recordsOf[N, T any](names []N, make func(N) T) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for _, name := range names {
-			if !yield(make(name), nil) {
-				return
-			}
-		}
-	}
+func recordsOf[T any](names []string, record func(name string) T) iter.Seq2[T, error] {
+	return storetest.Numbered(len(names), func(i int) T { return record(names[i]) })
 }
 
 func titled(title string, ids ...string) iter.Seq2[store.PerkRecord, error] {
@@ -359,7 +339,7 @@ func importPerks(t *testing.T, db *DB, ids ...string) {
 
 func importRows(t *testing.T, db *DB, perks ...store.PerkRecord) {
 	t.Helper()
-	must(db.ImportPerks(t.Context(), records(perks), nil, store.Operator, importDay))(t)
+	must(db.ImportPerks(t.Context(), storetest.Rows(perks...), nil, store.Operator, importDay))(t)
 }
 
 // exportedTitles are the titles of all perks, in the order of their ids.
@@ -367,9 +347,7 @@ func exportedTitles(t *testing.T, db *DB) []string {
 	t.Helper()
 	var titles []string
 	for perk, err := range db.ExportPerks(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		titles = append(titles, perk.Title)
 	}
 	return titles
@@ -378,6 +356,5 @@ func exportedTitles(t *testing.T, db *DB) []string {
 // read returns the one value of a query.
 func read[T any](t *testing.T, db *DB, text string, args ...any) T {
 	t.Helper()
-	value := must(store.One(view{t.Context(), db.reads}, store.ScanValue[T], text, args...))(t)
-	return value
+	return must(store.One(view{t.Context(), db.reads}, store.ScanValue[T], text, args...))(t)
 }

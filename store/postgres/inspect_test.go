@@ -18,7 +18,7 @@ func TestTheServerIsInspected(t *testing.T) {
 	server := startServer(t, storetest.PostgresOptions{Settings: map[string]string{
 		"archive_mode": "on", "archive_command": "false", "max_connections": "12",
 		"wal_receiver_status_interval": "1s"}})
-	executeAt(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN`, `CREATE DATABASE perks OWNER plain`)
+	storetest.Execute(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN`, `CREATE DATABASE perks OWNER plain`)
 	standby := must(server.Standby(t.Context()))(t)
 	t.Cleanup(func() { _ = standby.Stop() })
 	plain := strings.Replace(server.DSN("perks"), "postgres@", "plain@", 1)
@@ -45,14 +45,15 @@ func TestTheServerIsInspected(t *testing.T) {
 	check("a superuser", server.DSN("perks"),
 		slices.Concat(super, []string{"ok standby walreceiver", "ok slot standby"}, ends)...)
 	// Once a standby has all that there is, PostgreSQL knows no lag any more.
-	executeAt(t, server.DSN("postgres"), `DO $$ BEGIN
+	storetest.Execute(t, server.DSN("postgres"), `DO $$ BEGIN
 		WHILE EXISTS (SELECT FROM pg_stat_replication WHERE replay_lag IS NOT NULL) LOOP
 			PERFORM pg_sleep(0.05), pg_stat_clear_snapshot();
 		END LOOP; END $$`)
 	check("an idle standby", server.DSN("perks"),
 		slices.Concat(super, []string{"ok standby walreceiver", "ok slot standby"}, ends)...)
 	noError(t, standby.Kill())
-	executeAt(t, server.DSN("postgres"), `ALTER SYSTEM SET synchronous_standby_names = ''`, `SELECT pg_reload_conf()`)
+	storetest.Execute(t, server.DSN("postgres"), `ALTER SYSTEM SET synchronous_standby_names = ''`,
+		`SELECT pg_reload_conf()`)
 	check("without the standby", server.DSN("perks"),
 		slices.Concat(super, []string{"ok standbys", "warning slot standby"}, ends)...)
 }

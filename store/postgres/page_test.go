@@ -39,11 +39,10 @@ func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 func wholeList(t *testing.T, v view, s *search) []string {
 	t.Helper()
 	order := must(s.pageOrder(s.Query.Sort, false))(t)
-	ids := must(store.All(v, store.ScanValue[string], `
+	return must(store.All(v, store.ScanValue[string], `
 		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p
 			WHERE `+s.Where()+s.andAvailable(manyMatches)+` ORDER BY `+order.show,
 		customPlan, s.args))(t)
-	return ids
 }
 
 func requireSamePage(t *testing.T, v view, s *search, page int64, list []string) {
@@ -148,9 +147,7 @@ func requireSameAfter(t *testing.T, v view, s *search, offset int64, list []stri
 		distance, err = store.One(v, store.ScanValue[int64],
 			`SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`, customPlan, s.args)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	s.Query.After = s.Query.CursorOf(&last, distance)
 	defer func() { s.Query.After = nil }()
 	perks := must(s.ReadPage(int64(len(list))))(t)

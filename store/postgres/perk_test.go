@@ -72,13 +72,11 @@ func TestShortListsAreNotReplanned(t *testing.T) {
 	const times = 20
 	for i := range times {
 		must(db.Perk(t.Context(), "perk-0"))(t)
-		if _, err := db.Redeem(t.Context(), store.RedeemAttempt{
+		must(db.Redeem(t.Context(), store.RedeemAttempt{
 			ID: fmt.Sprint(i), PerkID: "perk-0", UserID: fmt.Sprint("user-", i), ClientID: "shop", At: time.Now(),
 			Metadata: []byte(`{}`),
 			Key:      &store.IdempotencyKey{Key: fmt.Sprint(i)},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 	}
 	for _, pool := range []interface {
 		Query(context.Context, string, ...any) (pgx.Rows, error)
@@ -87,9 +85,7 @@ func TestShortListsAreNotReplanned(t *testing.T) {
 		for line, err := range store.Each(view{t.Context(), pool}, scanPlanned, `
 			SELECT statement, custom_plans FROM pg_prepared_statements
 				WHERE statement LIKE '%::text[]%'`, pgx.QueryExecModeExec) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if looked++; line.times > 5 {
 				t.Errorf("planned %d times in %d:\n%s", line.times, times, line.statement)
 			}

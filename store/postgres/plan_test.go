@@ -130,7 +130,7 @@ func combinedFiltersUseAnIndex(t *testing.T, db *DB) {
 }
 
 func redemptionsAreLookedUp(t *testing.T, db *DB) {
-	err := db.read(t.Context(), "look at a list", func(v view) error {
+	noError(t, db.read(t.Context(), "look at a list", func(v view) error {
 		for _, user := range []string{"ann", "bob"} {
 			for _, sort := range []string{
 				"-redeemed_at", "redeemed_at", "status", "-perk_id", "status,-redeemed_at", "", "title",
@@ -157,16 +157,13 @@ func redemptionsAreLookedUp(t *testing.T, db *DB) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // redemptionsAreReadInOrder checks lists that can be long.
 func redemptionsAreReadInOrder(t *testing.T, db *DB) {
 	someDay := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	err := db.readOnce(t.Context(), inOrder, func(v view) error {
+	noError(t, db.readOnce(t.Context(), inOrder, func(v view) error {
 		for _, filter := range []api.RedemptionFilter{
 			{}, {Since: someDay}, {Until: someDay}, {PerkID: "p"}, {PerkID: "p", Since: someDay},
 			{PerkID: "p", Status: api.StatusPending}, {PerkID: "p", Status: api.StatusApproved},
@@ -200,10 +197,7 @@ func redemptionsAreReadInOrder(t *testing.T, db *DB) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // singleSorts are the orders by one field that has indexes.
@@ -218,8 +212,7 @@ func singleSorts() (sorts [][]api.SortKey) {
 
 func sortedBy(t *testing.T, text string) []api.SortKey {
 	t.Helper()
-	keys := must(api.ParseSort(text, slices.Concat(api.PerkSortFields(), api.RedemptionSortFields())))(t)
-	return keys
+	return must(api.ParseSort(text, slices.Concat(api.PerkSortFields(), api.RedemptionSortFields())))(t)
 }
 
 // plan is the execution plan of a statement.
@@ -302,7 +295,7 @@ func pagePlans(t *testing.T, db *DB, query store.PerkQuery) iter.Seq[plan] {
 func inSearch(t *testing.T, db *DB, query store.PerkQuery, work func(view, *search, int64)) {
 	t.Helper()
 	query.At, query.Window = asOf, store.Window{Page: 1, PerPage: perPage}
-	err := db.read(t.Context(), "look at a list", func(v view) error {
+	noError(t, db.read(t.Context(), "look at a list", func(v view) error {
 		s, err := newSearch(v, query)
 		if err != nil {
 			return err
@@ -316,10 +309,7 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, work func(view, *sear
 		}
 		work(v, s, total)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func explain(t *testing.T, v view, text string, args ...any) string {

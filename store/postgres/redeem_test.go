@@ -339,14 +339,13 @@ func TestADemotedServerIsNotUsed(t *testing.T) {
 
 func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	t.Parallel()
-	server := must(storetest.StartPostgres(t.Context(), storetest.PostgresOptions{}))(t)
-	t.Cleanup(func() { _ = server.Stop() })
+	server := startServer(t, storetest.PostgresOptions{})
 	db := openAt(t, server.DSN("postgres"))
 	fill(t, db, 1, 10)
 	operator := must(pgx.Connect(t.Context(), server.DSN("postgres")))(t)
 	defer operator.Close(context.Background())
-	exec(t, operator, `ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
-	exec(t, operator, `SELECT pg_reload_conf()`)
+	execute(t, operator, `ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
+	execute(t, operator, `SELECT pg_reload_conf()`)
 	// The server applies the setting with a delay: repeat a write until one waits.
 	go func() {
 		for db.Ready(t.Context()) == nil {
@@ -367,7 +366,7 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	// Retry, as a client does whose reply was lost.
 	go func() { _, err := db.Redeem(t.Context(), attempt); patient <- err }()
 	for range 3 {
-		exec(t, operator, fmt.Sprintf(`SELECT pg_cancel_backend(%d)`, waiting.pid))
+		execute(t, operator, fmt.Sprintf(`SELECT pg_cancel_backend(%d)`, waiting.pid))
 		waiting = waitForSyncRep(t, operator, waiting)
 	}
 	select {
@@ -375,17 +374,12 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 		t.Errorf("no standby has the redemption, and the call returned %v", err)
 	default:
 	}
-	exec(t, operator, `ALTER SYSTEM SET synchronous_standby_names = ''`)
-	exec(t, operator, `SELECT pg_reload_conf()`)
+	execute(t, operator, `ALTER SYSTEM SET synchronous_standby_names = ''`)
+	execute(t, operator, `SELECT pg_reload_conf()`)
 	if err := <-patient; err != nil {
 		t.Error(err)
 	}
 	requireExact(t, db, 0)
-}
-
-func exec(t *testing.T, conn *pgx.Conn, statement string) {
-	t.Helper()
-	must(conn.Exec(t.Context(), statement))(t)
 }
 
 // serverSession is a session of the server and the start of its statement.
@@ -424,18 +418,14 @@ func openAt(t *testing.T, address string) *DB {
 func openWith(t *testing.T, address string, options Options) *DB {
 	t.Helper()
 	db := must(Open(t.Context(), address, options))(t)
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	storetest.AtEnd(t, db.Close)
 	return db
 }
 
 // fill adds perks called perk-0 and so on, each with the stock, and users called user-0 to user-99.
 func fill(t *testing.T, db *DB, perks, stock int) {
 	t.Helper()
-	err := db.write(t.Context(), "fill the database", func(s *session) error {
+	noError(t, db.write(t.Context(), "fill the database", func(s *session) error {
 		if err := s.exec(`INSERT INTO users SELECT 'user-' || i FROM generate_series(0, 99) AS i`); err != nil {
 			return err
 		}
@@ -447,10 +437,7 @@ func fill(t *testing.T, db *DB, perks, stock int) {
 			return err
 		}
 		return s.exec(`INSERT INTO perk_stock SELECT id, $1::bigint, 0 FROM perks`, stock)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func newUser(t *testing.T, db *DB, id string) string {

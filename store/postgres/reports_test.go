@@ -25,17 +25,14 @@ func reportsReadTheirTime(t *testing.T, db *DB) {
 		} {
 			text, args := dialect.ReportText(store.ReportQuery{By: by, ClientID: client, Since: asOf.AddDate(0, 0, -2),
 				Until: asOf})
-			err := db.snapshotWithin(t.Context(), time.Minute, func(q store.Querier) error {
+			noError(t, db.snapshotWithin(t.Context(), time.Minute, func(q store.Querier) error {
 				p := plan{what: string(by) + " of " + client,
 					text: explain(t, q.(customPlanView).view, text, customPlan, args)}
 				p.requireSteps(t, steps...)
 				p.requireWithout(t, "Seq Scan on redemptions")
 				p.requireWithout(t, "Parallel")
 				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 	}
 }
@@ -78,16 +75,13 @@ func TestUsersAreReadOnOneRangeOfTheirIndex(t *testing.T) {
 		Window: store.Window{Page: 1, PerPage: perPage}}
 	for _, query.After = range []*store.Cursor{nil, {ID: "user-12"}} {
 		count, page, args := store.UserTexts(query)
-		err := db.read(t.Context(), "look at users", func(v view) error {
+		noError(t, db.read(t.Context(), "look at users", func(v view) error {
 			for _, text := range []string{count, page} {
 				p := plan{what: text, text: explain(t, v, text, customPlan, args)}
 				p.requireSteps(t, "Index Only Scan using users_pkey", "Index Cond: ((id >", "(id < 'user-2'::text)")
 				p.requireWithout(t, "Sort")
 			}
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }

@@ -64,7 +64,7 @@ const manyPerks = `
 // fillWithMany makes the indexes after the rows, which is many times faster.
 func fillWithMany(t *testing.T, db *DB) {
 	t.Helper()
-	err := db.write(t.Context(), "fill the database", func(s *session) error {
+	noError(t, db.write(t.Context(), "fill the database", func(s *session) error {
 		type index struct{ Name, Definition string }
 		indexes, err := store.All(s, func(r row) (i index, err error) { return i, r.Scan(&i.Name, &i.Definition) }, `
 			SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'perks' AND indexname <> 'perks_pkey'`)
@@ -105,10 +105,7 @@ func fillWithMany(t *testing.T, db *DB) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	must(db.writes.Exec(t.Context(), `VACUUM (ANALYZE) perks, perk_stock, categories, users, redemptions`,
 		pgx.QueryExecModeExec))(t)
 }

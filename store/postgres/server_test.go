@@ -10,29 +10,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"example.com/perks/store/storetest"
 )
 
 // pretend makes the server at the address say that it is of another version, and returns the address where it does.
 func pretend(t *testing.T, address string, version int) string {
 	t.Helper()
-	executeAt(t, address, `CREATE SCHEMA pretended`,
+	storetest.Execute(t, address, `CREATE SCHEMA pretended`,
 		fmt.Sprintf(`CREATE FUNCTION pretended.current_setting(text) RETURNS text LANGUAGE sql AS $$
 		SELECT CASE $1 WHEN 'server_version_num' THEN '%d' ELSE pg_catalog.current_setting($1) END $$`, version))
 	return address + "&search_path=" + url.QueryEscape("public,pretended,pg_catalog")
-}
-
-func executeAt(t *testing.T, address string, statements ...string) {
-	t.Helper()
-	conn := must(pgx.Connect(t.Context(), address))(t)
-	defer conn.Close(t.Context())
-	for _, statement := range statements {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-	}
 }
 
 func TestAServerThatIsTooOldIsRefused(t *testing.T) {
@@ -88,22 +75,16 @@ func TestTheVersionsAreTheSameEverywhere(t *testing.T) {
 // TestTheIdentityNeedsNoPrivilege has a role that may not ask for the server's number, as on managed services.
 func TestTheIdentityNeedsNoPrivilege(t *testing.T) {
 	t.Parallel()
-	server := must(storetest.StartPostgres(t.Context(), storetest.PostgresOptions{}))(t)
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := startServer(t, storetest.PostgresOptions{})
 	address := server.DSN("postgres")
 	restricted := must(server.CreateSchema(t.Context(), "postgres", "restricted"))(t)
 	identity := func(address string) Identity {
 		t.Helper()
-		i := must(readAt(t.Context(), "read the identity", address, identityIn))(t)
-		return i
+		return must(readAt(t.Context(), "read the identity", address, identityIn))(t)
 	}
 	openAt(t, restricted)
 	openAt(t, address) // the other tables of the database
-	executeAt(t, address, `REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
+	storetest.Execute(t, address, `REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
 	known, unknown := identity(address+"&search_path=restricted"), identity(restricted)
 	if known.server == "" || unknown.server != "" {
 		t.Fatalf("the server's number is %q for the superuser and %q for a role that may not read it", known.server,

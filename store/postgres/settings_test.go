@@ -24,18 +24,14 @@ func weakRole(t *testing.T, server *storetest.PostgresServer, name string, setti
 	for _, setting := range settings {
 		statements = append(statements, `ALTER ROLE `+name+` SET `+setting)
 	}
-	executeAt(t, server.DSN("postgres"), statements...)
+	storetest.Execute(t, server.DSN("postgres"), statements...)
 	return address
 }
 
 func startServer(t *testing.T, options storetest.PostgresOptions) *storetest.PostgresServer {
 	t.Helper()
 	server := must(storetest.StartPostgres(t.Context(), options))(t)
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	storetest.AtEnd(t, server.Stop)
 	return server
 }
 
@@ -53,11 +49,7 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, storetest.PostgresOptions{})
 	bouncer := must(server.StartPgBouncer(t.Context()))(t)
-	t.Cleanup(func() {
-		if err := bouncer.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	storetest.AtEnd(t, bouncer.Stop)
 	tests := map[string]struct {
 		settings []string
 		isPooled bool
@@ -89,19 +81,14 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 				current_setting('lock_timeout'),
 				current_setting('idle_in_transaction_session_timeout'), current_setting('idle_session_timeout'))`
 			var written, read string
-			err := db.write(t.Context(), "ask for the settings", func(s *session) (err error) {
+			noError(t, db.write(t.Context(), "ask for the settings", func(s *session) (err error) {
 				written, err = store.One(s, store.ScanValue[string], shown)
 				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := db.readOnce(t.Context(), "", func(v view) (err error) {
+			}))
+			noError(t, db.readOnce(t.Context(), "", func(v view) (err error) {
 				read, err = store.One(v, store.ScanValue[string], shown)
 				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			if written != test.want || read != test.want {
 				t.Errorf("a write has %q and a read %q, want %q", written, read, test.want)
 			}
@@ -152,7 +139,7 @@ func weakDatabase(
 	for _, setting := range settings {
 		statements = append(statements, `ALTER DATABASE `+name+` SET `+setting)
 	}
-	executeAt(t, server.DSN("postgres"), statements...)
+	storetest.Execute(t, server.DSN("postgres"), statements...)
 	return bouncer.DSN(name)
 }
 
@@ -173,11 +160,7 @@ func TestUnsafeSettingsAreFound(t *testing.T) {
 	unsafe := startServer(t, storetest.PostgresOptions{Settings: map[string]string{"data_sync_retry": "on"}})
 	safe := startServer(t, storetest.PostgresOptions{Durable: true})
 	bouncer := must(unsafe.StartPgBouncer(t.Context()))(t)
-	t.Cleanup(func() {
-		if err := bouncer.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	storetest.AtEnd(t, bouncer.Stop)
 	weak := weakRole(t, unsafe, "weak", weakSettings...)
 	pooled := weakDatabase(t, unsafe, bouncer, "pooled", "statement_timeout = '500ms'")
 	ofUnsafe := []string{"failed fsync", "warning full_page_writes", "warning data_sync_retry"}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -28,19 +27,11 @@ type pair struct {
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	primary := must(storetest.StartPostgres(t.Context(), storetest.PostgresOptions{}))(t)
-	t.Cleanup(func() { stop(t, primary) })
-	standby := must(primary.Standby(t.Context()))(t)
-	t.Cleanup(func() { stop(t, standby) })
-	p := &pair{T: t, primary: primary, standby: standby}
-	p.db = p.open(standby.DSN("postgres"))
+	p := &pair{T: t, primary: startServer(t, storetest.PostgresOptions{})}
+	p.standby = must(p.primary.Standby(t.Context()))(t)
+	storetest.AtEnd(t, p.standby.Stop)
+	p.db = p.open(p.standby.DSN("postgres"))
 	return p
-}
-
-func stop(t *testing.T, server *storetest.PostgresServer) {
-	if err := server.Stop(); err != nil {
-		t.Error(err)
-	}
 }
 
 func (p *pair) open(standbys string) *DB {
@@ -51,12 +42,7 @@ func (p *pair) open(standbys string) *DB {
 // on executes a statement on a server.
 func (p *pair) on(server *storetest.PostgresServer, statement string) {
 	p.Helper()
-	conn, err := pgx.Connect(p.Context(), server.DSN("postgres"))
-	if err != nil {
-		p.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	exec(p.T, conn, statement)
+	storetest.Execute(p, server.DSN("postgres"), statement)
 }
 
 // behind is the context of a read that may come from a standby.
@@ -82,24 +68,15 @@ func (p *pair) addPerk(id string) store.Position {
 	p.Helper()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	perk := store.PerkRecord{Perk: api.Perk{ID: id, Title: id, Description: "Of the day", City: "Berlin"}}
-	perks := iter.Seq2[store.PerkRecord, error](func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) })
-	if _, err := p.db.ImportPerks(p.Context(), perks, func() string { return id }, store.Operator, at); err != nil {
-		p.Fatal(err)
-	}
-	position, err := p.db.Position(p.Context())
-	if err != nil {
-		p.Fatal(err)
-	}
-	return position
+	must(p.db.ImportPerks(p.Context(), storetest.Rows(perk), nil, store.Operator, at))(p)
+	return must(p.db.Position(p.Context()))(p)
 }
 
 func (p *pair) list(ctx context.Context) (ids []string) {
 	p.Helper()
 	list, err := p.db.ListPerks(ctx,
 		store.PerkQuery{At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Window: store.Window{Page: 1, PerPage: 9}})
-	if err != nil {
-		p.Fatal(err)
-	}
+	noError(p, err)
 	if int64(len(list.Items)) != list.Total {
 		p.Errorf("%d perks, and a total of %d", len(list.Items), list.Total)
 	}
@@ -183,8 +160,7 @@ func TestOnlyStandbysOfTheSameDatabaseAreRead(t *testing.T) {
 	p := newPair(t)
 	p.await(p.addPerk("old"), true)
 
-	other := must(storetest.StartPostgres(t.Context(), storetest.PostgresOptions{}))(t)
-	defer stop(t, other)
+	other := startServer(t, storetest.PostgresOptions{})
 	noError(t, p.primary.CreateDatabase(t.Context(), "other"))
 	db := must(Open(t.Context(), p.primary.DSN("other"), Options{}))(t)
 	noError(t, db.Close())

@@ -88,9 +88,7 @@ func TestStatementsAndCommitsAreMeasured(t *testing.T) {
 		_, err := db.Redeem(t.Context(), store.RedeemAttempt{
 			ID: id, PerkID: "p", UserID: id, ClientID: "c", CreateUser: true, At: time.Now(), Metadata: []byte("{}"),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 	}
 	after := db.Stats()
 	if made := after.Commits.Count - before.Commits.Count; made != 2 {
@@ -154,7 +152,7 @@ func TestAListIsEndedAfterItsTime(t *testing.T) {
 func TestAListThatWaitsIsNotCalledExpensive(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, storetest.PostgresOptions{})
-	executeAt(t, server.DSN("postgres"), `CREATE DATABASE perks`)
+	storetest.Execute(t, server.DSN("postgres"), `CREATE DATABASE perks`)
 	db := openAt(t, server.DSN("perks"))
 	list := func(within time.Duration) error {
 		return db.read(store.LimitList(t.Context(), within, 0), "list", func(v view) error {

@@ -73,9 +73,8 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 func TestAResetKeepsTheRedemptionTriggers(t *testing.T) {
 	db := openTemporary(t)
 	guard := func() string {
-		text := must(store.One(db.latest(t.Context()), store.ScanValue[string],
+		return must(store.One(db.latest(t.Context()), store.ScanValue[string],
 			`SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`))(t)
-		return text
 	}
 	before := guard()
 	must(db.Reset(t.Context(), store.Operator, time.UnixMicro(1).UTC()))(t)

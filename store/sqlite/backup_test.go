@@ -11,6 +11,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 func TestABackupIsASnapshot(t *testing.T) {
@@ -57,10 +58,6 @@ func TestABackupThatFailsLeavesNoFile(t *testing.T) {
 func openAt(t *testing.T, path string) *DB {
 	t.Helper()
 	db := must(Open(t.Context(), path, Options{}))(t)
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	storetest.AtEnd(t, db.Close)
 	return db
 }

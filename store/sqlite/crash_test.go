@@ -13,6 +13,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // redeemForever names the environment variable that turns this test program into one that redeems perk "p" of the named
@@ -83,17 +84,9 @@ func importForCrash(t *testing.T, db *DB) {
 	t.Helper()
 	units := int64(crashUsers)
 	perk := store.PerkRecord{Perk: api.Perk{ID: "p", Title: "P", Description: "P", City: "Leeds"}, Stock: &units}
-	must(db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil,
-		store.Operator, time.Now()))(t)
-	if _, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
-		for i := range crashUsers {
-			if !yield(store.User{ID: fmt.Sprint("user", i)}, nil) {
-				return
-			}
-		}
-	}, store.Operator, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(db.ImportPerks(t.Context(), storetest.Rows(perk), nil, store.Operator, time.Now()))(t)
+	users := storetest.Numbered(crashUsers, func(i int) store.User { return store.User{ID: fmt.Sprint("user", i)} })
+	must(db.ImportUsers(t.Context(), users, store.Operator, time.Now()))(t)
 }
 
 // killAfter runs a process that redeems, kills it after so many acknowledged redemptions, and returns their ids.
@@ -126,9 +119,7 @@ func requireRedeemed(t *testing.T, path string, acknowledged []string) {
 	defer db.Close()
 	there := map[string]bool{}
 	for record, err := range db.ExportRedemptions(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		there[record.ID] = true
 	}
 	for _, id := range acknowledged {

@@ -13,6 +13,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // TestDamageIsToldFromADiskThatFails reads a database whose pages were overwritten, and then the same error beside an
@@ -92,13 +93,7 @@ func fill(t *testing.T, path string) {
 	t.Helper()
 	db := must(Open(t.Context(), path, Options{}))(t)
 	defer db.Close()
-	users := func(yield func(store.User, error) bool) {
-		for i := range 5000 {
-			if !yield(store.User{ID: fmt.Sprintf("user-%06d", i)}, nil) {
-				return
-			}
-		}
-	}
+	users := storetest.Numbered(5000, func(i int) store.User { return store.User{ID: fmt.Sprintf("user-%06d", i)} })
 	must(db.ImportUsers(context.Background(), users, store.Operator, time.Now()))(t)
 }
 

@@ -55,7 +55,7 @@ func TestReadsNeverSeeAnotherFile(t *testing.T) {
 			t.Errorf("with %s, a read of another connection returned %v, want unavailable because of that", doing, err)
 		}
 	}
-	err := db.snapshot(t.Context(), func(v view) error { // one connection is in use
+	noError(t, db.snapshot(t.Context(), func(v view) error { // one connection is in use
 		if err := os.Rename(path, path+".moved"); err != nil {
 			return err
 		}
@@ -71,10 +71,7 @@ func TestReadsNeverSeeAnotherFile(t *testing.T) {
 			t.Errorf("with the file put back, the users are %q, want those of the file", got)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	noError(t, os.Rename(path, path+".moved"))
 	defer os.Rename(path+".moved", path)
 	if got := users(t, db); !slices.Equal(got, []string{"ann"}) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // importLarge names the environment variable that turns this test program into one that imports round 2 into the named
@@ -44,7 +45,7 @@ func TestALargeImportThatIsKilledIsWholeOrNothing(t *testing.T) {
 			before := openPath(t, path)
 			schema := schemaOf(t, before)
 			importMany(t, before, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
-			must(before.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, asOf))(t)
+			must(before.ImportUsers(t.Context(), storetest.Rows(store.User{ID: "ann"}), store.Operator, asOf))(t)
 			must(before.Redeem(t.Context(),
 				store.RedeemAttempt{ID: "r", PerkID: "7", UserID: "ann", ClientID: "shop", At: asOf}))(t)
 			killWhen(t, before, path, test.reached)

@@ -15,16 +15,14 @@ import (
 // leave writes what an import that died could have left.
 func leave(t *testing.T, db *DB, statements ...string) {
 	t.Helper()
-	if err := db.write(t.Context(), "leave tables", func(s *session) error {
+	noError(t, db.write(t.Context(), "leave tables", func(s *session) error {
 		for _, statement := range statements {
 			if err := s.script(statement); err != nil {
 				return err
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // left is how many tables of imports there are.
@@ -44,9 +42,7 @@ func requireNumbered(t *testing.T, db *DB, after store.AuditPosition) {
 	t.Helper()
 	n := 0
 	for entry, err := range db.AuditSince(t.Context(), store.AuditQuery{}, &after) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if n++; entry.Subject != fmt.Sprint(store.PerkSubjectPrefix, n) {
 			t.Fatalf("entry %d is about %s", n, entry.Subject)
 		}
@@ -61,9 +57,7 @@ func TestTheNextProgramsMoveTheEntriesOfAnImportThatDied(t *testing.T) {
 	db := openPath(t, path)
 	var before store.AuditPosition
 	for _, err := range db.AuditSince(t.Context(), store.AuditQuery{}, &before) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 	}
 	schema := schemaOf(t, db)
 	leave(t, db, numbered)
@@ -99,15 +93,13 @@ func TestARestoreDropsTheTablesOfAnImport(t *testing.T) {
 	schema := schemaOf(t, db)
 	importMany(t, db, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
 	var n atomic.Int64
-	if _, err := db.ImportPerks(betweenSlices{t.Context(), func() {
+	must(db.ImportPerks(betweenSlices{t.Context(), func() {
 		if n.Add(1) == 60 {
 			if err := db.Backup(t.Context(), backup); err != nil {
 				t.Error(err)
 			}
 		}
-	}}, manyPerks(300, manyMore, 2), nil, store.Operator, asOf); err != nil {
-		t.Fatal(err)
-	}
+	}}, manyPerks(300, manyMore, 2), nil, store.Operator, asOf))(t)
 	target := filepath.Join(directory, "restored.db")
 	must(Restore(t.Context(), backup, target, time.Now(), carryNothing))(t)
 	restored := openPath(t, target)

@@ -13,23 +13,19 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // manyPerks yields perks whose title and stock tell the round. Every other one needs approval.
 func manyPerks(from, n int, round int64) iter.Seq2[store.PerkRecord, error] {
-	return func(yield func(store.PerkRecord, error) bool) {
-		for i := from; i < from+n; i++ {
-			category := fmt.Sprintf("Round %d", round)
-			approval := [2]store.Approval{store.ApprovalAuto, store.ApprovalManual}[i%2]
-			if !yield(store.PerkRecord{Stock: &round, Approval: approval, Lat: &aTown.Lat, Lng: &aTown.Lng,
-				Perk: api.Perk{
-					ID: fmt.Sprint(i), Title: fmt.Sprintf("Round%d of %d", round, i), Description: "Some words",
-					City: "Leeds", Category: &category,
-				}}, nil) {
-				return
-			}
-		}
-	}
+	category := fmt.Sprintf("Round %d", round)
+	return storetest.Numbered(n, func(i int) store.PerkRecord {
+		i += from
+		approval := [2]store.Approval{store.ApprovalAuto, store.ApprovalManual}[i%2]
+		return store.PerkRecord{Stock: &round, Approval: approval, Lat: &aTown.Lat, Lng: &aTown.Lng,
+			Perk: api.Perk{ID: fmt.Sprint(i), Title: fmt.Sprintf("Round%d of %d", round, i), Description: "Some words",
+				City: "Leeds", Category: &category}}
+	})
 }
 
 func importMany(t *testing.T, db *DB, perks iter.Seq2[store.PerkRecord, error], want store.Imported) {
@@ -41,8 +37,7 @@ func importMany(t *testing.T, db *DB, perks iter.Seq2[store.PerkRecord, error], 
 
 func value[T any](t *testing.T, db *DB, text string) T {
 	t.Helper()
-	found := must(store.One(db.latest(t.Context()), store.ScanValue[T], text))(t)
-	return found
+	return must(store.One(db.latest(t.Context()), store.ScanValue[T], text))(t)
 }
 
 func countOf(t *testing.T, db *DB, query string) int64 {
@@ -109,7 +104,7 @@ func TestALargeImportIsAsASmallOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	importing, serving := openPath(t, path), openPath(t, path)
 	schema := schemaOf(t, serving)
-	must(serving.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, asOf))(t)
+	must(serving.ImportUsers(t.Context(), storetest.Rows(store.User{ID: "ann"}), store.Operator, asOf))(t)
 	all := int64(manyMore)
 	for _, step := range []struct {
 		from    int
@@ -166,11 +161,7 @@ func TestOthersWriteDuringALargeImport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	importing, serving := openPath(t, path), openPath(t, path)
 	importMany(t, importing, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
-	var users []store.User
-	for i := range 500 {
-		users = append(users, store.User{ID: fmt.Sprint(i)})
-	}
-	must(serving.ImportUsers(t.Context(), withoutErrors(users...), store.Operator, asOf))(t)
+	importUsers(t, serving, 500)
 	var waits, rejected atomic.Int64
 	ctx := betweenSlices{t.Context(), func() {
 		slices := waits.Add(1)
@@ -246,11 +237,9 @@ func TestALargeImportThatDiesLeavesNothing(t *testing.T) {
 		countOf(t, db, "round1") != manyMore {
 		t.Errorf("the import changed the catalog: its version was %d and is %d", before, after)
 	}
-	if err := db.write(t.Context(), "leave a table", func(s *session) error {
+	noError(t, db.write(t.Context(), "leave a table", func(s *session) error {
 		return s.exec(`CREATE TABLE next_dead_perks (row INTEGER PRIMARY KEY)`)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	importMany(t, db, manyPerks(0, manyMore, 3), store.Imported{Count: manyMore, Changed: manyMore})
 	requireSound(t, db, schema)
 }

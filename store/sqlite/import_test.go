@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // TestAnImportKeepsEveryIndexIntact imports in both modes: rebuilding the indexes, as the first and the last import do,
@@ -19,17 +19,7 @@ func TestAnImportKeepsEveryIndexIntact(t *testing.T) {
 	db := openTemporary(t)
 	before := indexes(t, db)
 	for round, n := range []int{2600, 100, 3300} {
-		if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) {
-			for i := range n {
-				title := fmt.Sprintf("Round%d of %d", round, i)
-				if !yield(store.PerkRecord{Perk: api.Perk{ID: fmt.Sprint(i), Title: title, Description: "Some words",
-					City: "Leeds"}}, nil) {
-					return
-				}
-			}
-		}, nil, store.Operator, time.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(db.ImportPerks(t.Context(), manyPerks(0, n, int64(round)), nil, store.Operator, time.Now()))(t)
 		if after := indexes(t, db); after != before {
 			t.Fatalf("round %d: the indexes are now\n%s\nand were\n%s", round, after, before)
 		}
@@ -54,16 +44,15 @@ func TestAnImportKeepsEveryIndexIntact(t *testing.T) {
 
 func indexes(t *testing.T, db *DB) string {
 	t.Helper()
-	text := must(store.One(db.latest(t.Context()), store.ScanValue[string], `
+	return must(store.One(db.latest(t.Context()), store.ScanValue[string], `
 		SELECT group_concat(sql, char(10) ORDER BY name) FROM sqlite_schema WHERE type = 'index'`))(t)
-	return text
 }
 
 // TestAnImportLeavesNothingOpen relies on SQLite, which removes the log when the last connection is closed.
 func TestAnImportLeavesNothingOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	db := must(Open(t.Context(), path, Options{}))(t)
-	must(db.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, time.Now()))(t)
+	must(db.ImportUsers(t.Context(), storetest.Rows(store.User{ID: "ann"}), store.Operator, time.Now()))(t)
 	if _, err := os.Stat(path + logSuffix); err != nil {
 		t.Fatalf("an open database has no log: %v", err)
 	}

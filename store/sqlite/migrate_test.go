@@ -30,29 +30,25 @@ func TestOpenMakesAFileOnlyItsOwnerCanRead(t *testing.T) {
 func TestEveryCommitIsOnTheDiskAndEveryReferenceIsChecked(t *testing.T) {
 	db := openTemporary(t)
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"} {
-		if err := db.write(t.Context(), "look", func(s *session) error {
+		noError(t, db.write(t.Context(), "look", func(s *session) error {
 			got, err := store.One(s, store.ScanValue[string], `PRAGMA `+pragma)
 			if got != want {
 				t.Errorf("%s is %q, want %q", pragma, got, want)
 			}
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }
 
 func TestAMigratedDatabaseIsOpenedBesideAWriter(t *testing.T) {
 	db := openTemporary(t)
-	if err := db.write(t.Context(), "hold the write lock", func(*session) error {
+	noError(t, db.write(t.Context(), "hold the write lock", func(*session) error {
 		beside, err := Open(context.Background(), db.file.path, Options{})
 		if err != nil {
 			return err
 		}
 		return beside.Close()
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
@@ -74,11 +70,9 @@ func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 func TestOpenRefusesOtherFiles(t *testing.T) {
 	made := func(change string) (path string) {
 		db := openTemporary(t)
-		if err := errors.Join(db.write(t.Context(), "migrate", func(s *session) error {
+		noError(t, errors.Join(db.write(t.Context(), "migrate", func(s *session) error {
 			return s.exec(change)
-		}), db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		}), db.Close()))
 		return db.file.path
 	}
 	newer := made(`INSERT INTO migrations VALUES (2, '0002_tomorrow', 0)`)

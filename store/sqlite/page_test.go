@@ -9,6 +9,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 var (
@@ -275,9 +276,7 @@ func wholeList(t *testing.T, db *DB, query store.PerkQuery) (rows []int64) {
 		var err error
 		rows, err = store.All(v, store.ScanValue[int64], `SELECT p.row FROM perks AS p NOT INDEXED
 			WHERE `+s.whereAnywhere()+` AND `+available+` ORDER BY `+order, s.Args)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 	})
 	return rows
 }
@@ -286,7 +285,7 @@ func wholeList(t *testing.T, db *DB, query store.PerkQuery) (rows []int64) {
 func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, work func(view, *search, string)) {
 	t.Helper()
 	query.At = asOf
-	err := db.read(t.Context(), "look at a list", func(v view) error {
+	noError(t, db.read(t.Context(), "look at a list", func(v view) error {
 		s, err := newSearch(v, query)
 		if err != nil {
 			return err
@@ -297,10 +296,7 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, wo
 		}
 		work(v, s, order)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // fillCircles adds perks in the circles and around them, spread by remainders of primes, so that every value comes with
@@ -308,7 +304,7 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, wo
 func fillCircles(t *testing.T, db *DB) {
 	t.Helper()
 	const perks = 4001
-	must(db.ImportCategories(t.Context(), withoutErrors(api.Category{ID: "food", Name: "Food"}), store.Operator,
+	must(db.ImportCategories(t.Context(), storetest.Rows(api.Category{ID: "food", Name: "Food"}), store.Operator,
 		asOf))(t)
 	noError(t, db.write(t.Context(), "add a user", addUser("ann")))
 	var records []store.PerkRecord
@@ -341,15 +337,5 @@ func fillCircles(t *testing.T, db *DB) {
 		}
 		records = append(records, perk)
 	}
-	must(db.ImportPerks(t.Context(), withoutErrors(records...), nil, store.Operator, asOf))(t)
-}
-
-func withoutErrors[T any](records ...T) func(func(T, error) bool) {
-	return func(yield func(T, error) bool) {
-		for _, record := range records {
-			if !yield(record, nil) {
-				return
-			}
-		}
-	}
+	must(db.ImportPerks(t.Context(), storetest.Rows(records...), nil, store.Operator, asOf))(t)
 }

@@ -85,7 +85,7 @@ func TestFiltersAreLookedUpInTheirIndexes(t *testing.T) {
 // requirePlan checks the plans for a page of all matches, from the beginning and from the end.
 func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without string) {
 	t.Helper()
-	err := db.read(t.Context(), "explain", func(v view) error {
+	noError(t, db.read(t.Context(), "explain", func(v view) error {
 		s, err := newSearch(v, query)
 		if err != nil {
 			return err
@@ -105,10 +105,7 @@ func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without stri
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func explain(v view, text string, args ...any) (string, error) {

@@ -10,6 +10,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // Two DBs on one file share no memory that matters here, as two processes would.
@@ -87,14 +88,11 @@ func importPerk(t *testing.T, db *DB, id string, units int64) {
 
 func importPerks(t *testing.T, db *DB, perks []store.PerkRecord) {
 	t.Helper()
-	must(db.ImportPerks(t.Context(), withoutErrors(perks...), nil, store.Operator, time.Now()))(t)
+	must(db.ImportPerks(t.Context(), storetest.Rows(perks...), nil, store.Operator, time.Now()))(t)
 }
 
 func importUsers(t *testing.T, db *DB, n int) {
 	t.Helper()
-	var users []store.User
-	for i := range n {
-		users = append(users, store.User{ID: fmt.Sprint(i)})
-	}
-	must(db.ImportUsers(t.Context(), withoutErrors(users...), store.Operator, time.Now()))(t)
+	users := storetest.Numbered(n, func(i int) store.User { return store.User{ID: fmt.Sprint(i)} })
+	must(db.ImportUsers(t.Context(), users, store.Operator, time.Now()))(t)
 }

@@ -43,9 +43,7 @@ func TestListsOfRedemptionsAreReadOnIndexes(t *testing.T) {
 			query.Sort = []api.SortKey{{Field: "redeemed_at", Desc: descending}}
 			for _, query.After = range []*store.Cursor{nil, {Values: []any{noon}, ID: "x"}} {
 				parts, args, err := dialect.RedemptionPage(query)
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				last := explained(t, db, parts[len(parts)-1], args)
 				plans = append(plans, last)
 				if query.After != nil && !strings.Contains(last, "redeemed_at") {
@@ -65,6 +63,5 @@ func TestListsOfRedemptionsAreReadOnIndexes(t *testing.T) {
 
 func explained(t *testing.T, db *DB, text string, args store.Named) string {
 	t.Helper()
-	plan := must(explain(db.latest(t.Context()), text, args))(t)
-	return plan
+	return must(explain(db.latest(t.Context()), text, args))(t)
 }

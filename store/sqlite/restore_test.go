@@ -135,9 +135,7 @@ func TestARestoreStopsWhenItCannotRemoveTheLog(t *testing.T) {
 func actors(t *testing.T, db *DB) (list []string) {
 	t.Helper()
 	for entry, err := range db.Audit(t.Context(), store.AuditQuery{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		list = append(list, string(entry.Actor))
 	}
 	return list

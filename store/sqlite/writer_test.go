@@ -64,8 +64,7 @@ func failing(work func(*session) error, failure error) func(*session) error {
 
 func users(t *testing.T, db *DB) []string {
 	t.Helper()
-	ids := must(store.All(db.latest(t.Context()), store.ScanValue[string], `SELECT id FROM users ORDER BY id`))(t)
-	return ids
+	return must(store.All(db.latest(t.Context()), store.ScanValue[string], `SELECT id FROM users ORDER BY id`))(t)
 }
 
 func TestABatchCommitsOnlySuccessfulWrites(t *testing.T) {

@@ -104,13 +104,7 @@ func openPostgres(t *testing.T, address string) store.Store {
 
 func closedLater(t *testing.T, db store.Store, err error) store.Store {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	noError(t, err)
+	storetest.AtEnd(t, db.Close)
 	return db
 }

@@ -396,8 +396,7 @@ var partialImportTests = []test{
 			`{"propertyId":1,"price_pw":99,"images":null,"lat":null}`),
 			f.propertyRow(3, `{"propertyId":2,"owner":"other"}`)), store.Operator, now))(f)
 		f.equal("taken", taken, store.Imported{Count: 2, Changed: 2})
-		price, err := api.ParsePrice("99")
-		f.must(err)
+		price := must(api.ParsePrice("99"))(f)
 		f.equal("price, images and position", f.property(1),
 			property(1, "owner", func(p *store.PropertyRecord) { p.PricePW, p.Images, p.Lat = price, nil, nil }))
 		f.equal("owner", f.property(2), property(2, "other"))
@@ -450,10 +449,8 @@ var partialImportTests = []test{
 // perkRow parses a perk from a line of a file.
 func (f *fixture) perkRow(line int, object string) store.PerkRecord {
 	f.Helper()
-	members, err := api.ParseObject([]byte(object))
-	f.must(err)
-	record, err := store.ParsePerk(members)
-	f.must(err)
+	members := must(api.ParseObject([]byte(object)))(f)
+	record := must(store.ParsePerk(members))(f)
 	record.Row.Line = line
 	return record
 }
@@ -461,10 +458,8 @@ func (f *fixture) perkRow(line int, object string) store.PerkRecord {
 // propertyRow parses a property from a line of a file.
 func (f *fixture) propertyRow(line int, object string) store.PropertyRecord {
 	f.Helper()
-	members, err := api.ParseObject([]byte(object))
-	f.must(err)
-	record, err := store.ParseProperty(members, "")
-	f.must(err)
+	members := must(api.ParseObject([]byte(object)))(f)
+	record := must(store.ParseProperty(members, ""))(f)
 	record.Row.Line = line
 	return record
 }

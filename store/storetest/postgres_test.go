@@ -19,17 +19,8 @@ import (
 func start(t *testing.T, options storetest.PostgresOptions) *storetest.PostgresServer {
 	t.Helper()
 	c := must(storetest.StartPostgres(t.Context(), options))(t)
-	stopLater(t, c)
+	storetest.AtEnd(t, c.Stop)
 	return c
-}
-
-// stopLater stops a server at the end of the test.
-func stopLater(t *testing.T, started interface{ Stop() error }) {
-	t.Cleanup(func() {
-		if err := started.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func connect(t *testing.T, address string) *pgx.Conn {
@@ -140,7 +131,7 @@ func TestPgBouncerAssignsAConnectionPerTransaction(t *testing.T) {
 	t.Parallel()
 	c := start(t, storetest.PostgresOptions{})
 	b := must(c.StartPgBouncer(t.Context()))(t)
-	stopLater(t, b)
+	storetest.AtEnd(t, b.Stop)
 	noError(t, c.CreateDatabase(t.Context(), "d"))
 	backends := map[int]bool{}
 	for range storetest.PgBouncerPoolSize + 1 {

@@ -30,8 +30,7 @@ var propertyTests = []test{
 		f.addClients("owner")
 		for i, digits := range []string{"0", "120", "120.50", "0.10", "99999999999999999999.999"} {
 			want := property(int64(i+1), "owner", func(p *store.PropertyRecord) {
-				price, err := api.ParsePrice(digits)
-				f.must(err)
+				price := must(api.ParsePrice(digits))(f)
 				p.PricePW = price
 				p.Lat, p.Lng, p.Deposit = ptr(51.123456789012345), ptr(-0.1), 1e15+0.125
 			})

@@ -300,8 +300,7 @@ func inCity(city string) func(*store.PropertyRecord) {
 
 func price(t testing.TB, digits string) api.Price {
 	t.Helper()
-	p := must(api.ParsePrice(digits))(t)
-	return p
+	return must(api.ParsePrice(digits))(t)
 }
 
 var (

@@ -16,26 +16,17 @@ import (
 // evenly.
 func AddListings(t *testing.T, db store.Store, count int) {
 	t.Helper()
-	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", Name: "Owner"}, store.Operator); err != nil {
-		t.Fatal(err)
-	}
-	records := func(yield func(store.PropertyRecord, error) bool) {
-		for i := range count {
-			p := store.PropertyRecord{Owner: "owner",
-				Property: api.Property{ID: int64(i + 1), Title: "Flat", Bedrooms: i % 5, Images: []string{}}}
-			p.City = fmt.Sprint("City ", i%7)
-			if i%3 == 0 {
-				p.Title = "Sunny loft"
-			}
-			p.PricePW = *listingPrice(t, fmt.Sprint(100+i*11%97))
-			if !yield(p, nil) {
-				return
-			}
+	NoError(t, db.CreateClient(t.Context(), store.Client{ID: "owner", Name: "Owner"}, store.Operator))
+	records := Numbered(count, func(i int) store.PropertyRecord {
+		p := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: int64(i + 1), Title: "Flat",
+			City: fmt.Sprint("City ", i%7), Bedrooms: i % 5, Images: []string{}}}
+		if i%3 == 0 {
+			p.Title = "Sunny loft"
 		}
-	}
-	if _, err := db.ImportProperties(t.Context(), records, store.Operator, time.UnixMicro(1)); err != nil {
-		t.Fatal(err)
-	}
+		p.PricePW = *listingPrice(t, fmt.Sprint(100+i*11%97))
+		return p
+	})
+	Must(db.ImportProperties(t.Context(), records, store.Operator, time.UnixMicro(1)))(t)
 }
 
 // PropertyStatement is one that a list of properties runs.
@@ -128,9 +119,6 @@ func (s shownQuerier) Query(text string, args ...any) (store.Rows, error) {
 
 func listingPrice(t *testing.T, digits string) *api.Price {
 	t.Helper()
-	p, err := api.ParsePrice(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := Must(api.ParsePrice(digits))(t)
 	return &p
 }

@@ -226,8 +226,7 @@ var orderTests = []test{
 		for _, page := range []int64{1, 2} {
 			query := store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance),
 				Window: store.Window{Page: page, PerPage: 3}}
-			list, err := f.ListPerks(f.ctx, query)
-			f.must(err)
+			list := must(f.ListPerks(f.ctx, query))(f)
 			f.equal("distances", list.DistancesKM, [][]float64{{0, 0, 1.111}, {11.119}}[page-1])
 		}
 	}},
@@ -529,15 +528,13 @@ var catalogTests = []test{
 	{"a perk is read as imported, with every field", func(f *fixture) {
 		want := fullPerk("full")
 		f.addPerks(want)
-		got, err := f.Perk(f.ctx, "full")
-		f.must(err)
+		got := must(f.Perk(f.ctx, "full"))(f)
 		f.equal("perk", got, want.Perk)
 	}},
 	{"missing fields of a perk are null, not empty", func(f *fixture) {
 		want := perk("bare")
 		f.addPerks(want)
-		got, err := f.Perk(f.ctx, "bare")
-		f.must(err)
+		got := must(f.Perk(f.ctx, "bare"))(f)
 		f.equal("perk", got, want.Perk)
 	}},
 	{"an unknown perk is not found", func(f *fixture) {
@@ -554,8 +551,7 @@ var catalogTests = []test{
 		first, last := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC),
 			time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
 		f.addPerks(perk("p", created(at), from(first), to(last)))
-		got, err := f.Perk(f.ctx, "p")
-		f.must(err)
+		got := must(f.Perk(f.ctx, "p"))(f)
 		f.equal("created_at", got.CreatedAt, time.Date(2026, 1, 2, 2, 4, 5, 123_456_000, time.UTC))
 		f.equal("valid_from", *got.ValidFrom, first)
 		f.equal("valid_to", *got.ValidTo, last)
@@ -569,8 +565,7 @@ var catalogTests = []test{
 		f.finds("by a pattern", by(api.PerkFilter{City: "%"}))
 	}},
 	{"there are no categories at first, and the list is not nil", func(f *fixture) {
-		categories, err := f.Categories(f.ctx)
-		f.must(err)
+		categories := must(f.Categories(f.ctx))(f)
 		if categories == nil || len(categories) != 0 {
 			f.Errorf("got %#v, want an empty list", categories)
 		}
@@ -579,8 +574,7 @@ var catalogTests = []test{
 		f.addCategories(api.Category{ID: "z", Name: "éclair"}, api.Category{ID: "c", Name: "apple"},
 			api.Category{ID: "b", Name: "Apple"},
 			api.Category{ID: "a", Name: "Zoo"}, api.Category{ID: "d", Name: "Banana"})
-		categories, err := f.Categories(f.ctx)
-		f.must(err)
+		categories := must(f.Categories(f.ctx))(f)
 		f.equal("categories", categories, []api.Category{
 			{ID: "b", Name: "Apple"}, {ID: "c", Name: "apple"}, {ID: "d", Name: "Banana"}, {ID: "a", Name: "Zoo"},
 			{ID: "z", Name: "éclair"},

@@ -14,6 +14,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // testStore checks that the stores that open returns follow the contract of store.Store. Each call returns an empty
@@ -171,22 +172,9 @@ func (f *fixture) must(err error) {
 	noError(f, err)
 }
 
-// noError stops the test if there is an error.
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var noError = storetest.NoError
 
-// must returns the value of a call that must not fail.
-func must[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		noError(t, err)
-		return value
-	}
-}
+func must[T any](value T, err error) func(testing.TB) T { return storetest.Must(value, err) }
 
 // errOf returns the error of a call and drops its value.
 func errOf[T any](_ T, err error) error { return err }
@@ -322,20 +310,18 @@ func keyed(a store.RedeemAttempt, id, key string, fingerprint byte) store.Redeem
 }
 
 // rows returns the records as an import takes them.
-func rows[T any](records ...T) iter.Seq2[T, error] { return rowsThen(nil, records...) }
+func rows[T any](records ...T) iter.Seq2[T, error] { return storetest.Rows(records...) }
 
-// rowsThen yields the error after the records, unless it is nil.
+// rowsThen yields the error after the records.
 func rowsThen[T any](err error, records ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for _, record := range records {
+		for record := range rows(records...) {
 			if !yield(record, nil) {
 				return
 			}
 		}
-		if err != nil {
-			var none T
-			yield(none, err)
-		}
+		var none T
+		yield(none, err)
 	}
 }
 

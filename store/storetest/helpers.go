@@ -1,0 +1,55 @@
+package storetest
+
+import (
+	"iter"
+	"testing"
+)
+
+// Must returns a function that returns the value, or stops the test.
+func Must[T any](value T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		NoError(t, err)
+		return value
+	}
+}
+
+// NoError stops the test if there is an error.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Execute runs statements one after the other on a new connection to PostgreSQL.
+func Execute(t testing.TB, address string, statements ...string) {
+	t.Helper()
+	NoError(t, execute(t.Context(), "run the statements", address, statements...))
+}
+
+// AtEnd calls end when the test ends, and reports its error.
+func AtEnd(t testing.TB, end func() error) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Rows returns the records as an import takes them.
+func Rows[T any](records ...T) iter.Seq2[T, error] {
+	return Numbered(len(records), func(i int) T { return records[i] })
+}
+
+// Numbered returns as many records as an import takes them. record makes each of its number, from 0.
+func Numbered[T any](count int, record func(i int) T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for i := range count {
+			if !yield(record(i), nil) {
+				return
+			}
+		}
+	}
+}
