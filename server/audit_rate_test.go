@@ -28,9 +28,7 @@ func newAuditWriter(t *testing.T, rate float64) *auditWriter {
 	t.Helper()
 	w := &auditWriter{t: t, clock: clockAt(10)}
 	w.Server = servertest.Start(t, servertest.WithClock(w.clock), func(c *server.Config) { c.AuditRate = rate })
-	var secret string
-	w.id, secret = w.Client(api.AllScopes()...)
-	w.token = w.TokenFor(w.id, secret)
+	w.id, w.token = w.Caller()
 	w.ImportProperties(w.id, api.Property{ID: 1, Title: "Flat"})
 	return w
 }
@@ -56,13 +54,11 @@ func (w *auditWriter) send(method, address, body string) (status int, retryAfter
 	return response.StatusCode, time.Duration(seconds) * time.Second
 }
 
-// written is the bytes of the entries of the client in a database.
-func (w *auditWriter) written(db store.Store) (bytes int) {
+// written is the bytes of the client's entries.
+func (w *auditWriter) written() (bytes int) {
 	w.t.Helper()
-	for entry, err := range db.Audit(w.t.Context(), store.AuditQuery{Actor: string(store.ClientActor(w.id))}) {
-		if err != nil {
-			w.t.Fatal(err)
-		}
+	for _, entry := range collected(w.t,
+		w.Live.Audit(w.t.Context(), store.AuditQuery{Actor: string(store.ClientActor(w.id))})) {
 		for _, record := range []json.RawMessage{entry.Before, entry.After} {
 			if string(record) != "null" {
 				bytes += len(record)
@@ -82,7 +78,7 @@ func TestWhatAClientAddsToTheAuditLogIsLimited(t *testing.T) {
 			t.Fatalf("the status is %d", status)
 		}
 	}
-	written := w.written(w.Live)
+	written := w.written()
 	const entry = 250_000
 	if written < 60*rate || written > 60*rate+entry {
 		t.Errorf("%d bytes were written before the first refusal", written)
@@ -91,7 +87,8 @@ func TestWhatAClientAddsToTheAuditLogIsLimited(t *testing.T) {
 	if wait < debt || wait > debt+2*time.Second {
 		t.Errorf("Retry-After is %s, and the debt is paid in %s", wait, debt)
 	}
-	other := newClientOf(w)
+	other := *w
+	other.id, other.token = w.Caller()
 	for _, request := range []string{
 		"POST " + w.LiveURL() + "/properties", "DELETE " + w.Root() + "/v2/delete-property/1",
 		"POST " + w.LiveURL() + "/perks/none/redeem", "POST " + w.LiveURL() + "/redemptions/none/approve",
@@ -102,7 +99,7 @@ func TestWhatAClientAddsToTheAuditLogIsLimited(t *testing.T) {
 			t.Errorf("%s is %d", request, status)
 		}
 	}
-	if again := w.written(w.Live); again != written {
+	if again := w.written(); again != written {
 		t.Errorf("what was refused has added %d bytes", again-written)
 	}
 	if status, _ := w.send("GET", w.Root()+"/v2/get-property/1", ""); status != http.StatusOK {
@@ -122,17 +119,12 @@ func TestWhatAClientAddsToTheAuditLogIsLimited(t *testing.T) {
 	}
 }
 
-func newClientOf(w *auditWriter) *auditWriter {
-	id, secret := w.Client(api.AllScopes()...)
-	return &auditWriter{Server: w.Server, t: w.t, clock: w.clock, id: id, token: w.TokenFor(id, secret)}
-}
-
 func TestAChangeLargerThanTheBurstIsPossible(t *testing.T) {
 	w := newAuditWriter(t, 100) // 6,000 bytes at once
 	if status, _ := w.patch(1); status != http.StatusOK {
 		t.Fatalf("the first change is %d", status)
 	}
-	written := w.written(w.Live)
+	written := w.written()
 	status, wait := w.patch(2)
 	if debt := time.Duration(written-6000) * time.Second / 100; status != http.StatusTooManyRequests || wait < debt {
 		t.Errorf("the second is %d, to be retried after %s, want at least %s", status, wait, debt)
@@ -161,7 +153,7 @@ func TestRedemptionsAndDecisionsCountByTheirMetadata(t *testing.T) {
 					t.Fatalf("the status is %d", status)
 				}
 			}
-			if written := w.written(w.Live); (refused > 0) != (written > 60_000) || (what == "long") != (refused > 0) {
+			if written := w.written(); (refused > 0) != (written > 60_000) || (what == "long") != (refused > 0) {
 				t.Errorf("%d are refused, and %d bytes written", refused, written)
 			}
 		})
@@ -186,7 +178,7 @@ func TestABulkRunIsNotLimited(t *testing.T) {
 	for i := range listings {
 		address := fmt.Sprintf("%s/v2/update-property/%d", w.Root(), i+1)
 		if status, _ := w.send("PATCH", address, `{"price_pw":"120.50","bedrooms":3}`); status != http.StatusOK {
-			t.Fatalf("update %d is %d, after %d bytes", i, status, w.written(w.Live))
+			t.Fatalf("update %d is %d, after %d bytes", i, status, w.written())
 		}
 	}
 }

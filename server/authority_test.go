@@ -345,8 +345,7 @@ func TestAChangeWaitsForAnUnavailableDatabase(t *testing.T) {
 	s.Live = db
 	s.ImportUsers("alice")
 	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
-	id, secret := s.Client()
-	token := s.TokenFor(id, secret)
+	token := s.Token()
 	if err := machine.Kill(); err != nil {
 		t.Fatal(err)
 	}

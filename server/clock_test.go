@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"regexp"
 	"testing"
@@ -28,10 +26,8 @@ type clockFixture struct {
 
 func newClockFixture(t *testing.T, options ...func(*server.Config)) *clockFixture {
 	clock := servertest.NewClock(time.Date(2026, time.March, 14, 12, 30, 0, 0, time.UTC))
-	j := &clockFixture{t: t, clock: clock, Server: servertest.Start(t, append(options, servertest.WithClock(clock))...)}
+	j := &clockFixture{t: t, clock: clock, Server: fixture(t, append(options, servertest.WithClock(clock))...)}
 	j.id, j.secret = j.Client()
-	j.ImportUsers("alice", "bob", "carol")
-	j.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
 	return j
 }
 
@@ -39,20 +35,7 @@ func (j *clockFixture) token() string { return j.TokenFor(j.id, j.secret) }
 
 func (j *clockFixture) read(token string) int {
 	j.t.Helper()
-	return j.Do(j.Request(token, http.MethodGet, j.LiveURL()+"/perks/tea", ""), nil)
-}
-
-// redeem returns the redemption's id, if there is one.
-func (j *clockFixture) redeem(token, user, key string) (status int, id string, replayed bool) {
-	j.t.Helper()
-	request := j.Request(token, http.MethodPost, j.LiveURL()+"/perks/tea/redeem", fmt.Sprintf(`{"user_id":%q}`, user))
-	request.Header.Set("Idempotency-Key", key)
-	var made api.Redemption
-	response, body := j.Send(request)
-	if err := json.Unmarshal(body, &made); err != nil {
-		j.t.Fatal(err)
-	}
-	return response.StatusCode, made.ID, response.Header.Get("Idempotent-Replayed") == "true"
+	return j.Status(token, http.MethodGet, j.LiveURL()+"/perks/tea", "")
 }
 
 func TestTokensIssuedBeforeAJumpAreRefused(t *testing.T) {
@@ -100,10 +83,11 @@ func TestAKeyRotatedWithAWrongClockInvalidatesNoToken(t *testing.T) {
 
 func TestIdempotencyKeysReplayAcrossJumps(t *testing.T) {
 	j := newClockFixture(t)
-	_, first, _ := j.redeem(j.token(), "alice", "monday")
+	live := environment{Server: j.Server, url: j.LiveURL()}
+	_, first, _ := live.redeem(j.token(), "tea", "alice", "monday")
 	for _, jump := range []time.Duration{-time.Hour, 2 * time.Hour, -time.Hour} {
 		j.clock.Advance(jump)
-		if status, id, replayed := j.redeem(j.token(), "alice", "monday"); status != http.StatusCreated ||
+		if status, id, replayed := live.redeem(j.token(), "tea", "alice", "monday"); status != http.StatusCreated ||
 			id != first || !replayed {
 			t.Errorf("after a jump of %s the same key got %d with %s (replayed %t), want %s again", jump, status, id,
 				replayed, first)
@@ -143,11 +127,7 @@ func TestAJumpKeepsTheRateLimit(t *testing.T) {
 
 func TestAJumpKeepsTheThrottleOfFailedLogins(t *testing.T) {
 	j := newClockFixture(t)
-	login := func(secret string) int {
-		request := j.Request("", http.MethodPost, j.URL+"/auth/token", "")
-		request.SetBasicAuth(j.id, secret)
-		return j.Do(request, nil)
-	}
+	login := func(secret string) int { return j.Do(tokenRequest(j.Server, j.id, secret, "", ""), nil) }
 	untilLimited := func() (passed int) {
 		for login("wrong") == http.StatusUnauthorized {
 			if passed++; passed > 100 {
@@ -203,9 +183,8 @@ func TestTimesHaveMilliseconds(t *testing.T) {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 	id, secret := s.Client()
-	request := s.Request("", http.MethodPost, s.URL+"/auth/token", "")
-	request.SetBasicAuth(id, secret)
-	if _, raw := s.Send(request); !regexp.MustCompile(`"expires_at":"[0-9T:-]+\.000Z"`).Match(raw) {
+	_, raw := s.Send(tokenRequest(s, id, secret, "", ""))
+	if !regexp.MustCompile(`"expires_at":"[0-9T:-]+\.000Z"`).Match(raw) {
 		t.Errorf("a token got %s", raw)
 	}
 }

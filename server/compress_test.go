@@ -19,14 +19,13 @@ import (
 	"example.com/perks/store"
 )
 
-// raw sends a request without net/http's own compression, and returns the bytes on the wire.
+// raw sends a request without net/http's own compression, redirects and checks, and returns the bytes on the wire.
 func raw(t *testing.T, request *http.Request, header ...string) (*http.Response, []byte) {
 	t.Helper()
 	for i := 0; i < len(header); i += 2 {
 		request.Header.Add(header[i], header[i+1])
 	}
-	client := http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	response, err := (&http.Transport{DisableCompression: true, DisableKeepAlives: true}).RoundTrip(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,10 +134,9 @@ func TestAVersionSurvivesAProxyThatCompresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := servertest.Start(t)
-			id, secret := s.Client()
+			id, token := s.Caller()
 			s.ImportProperties(id, api.Property{ID: 1, Title: "Old",
 				Description: strings.Repeat("A quiet flat. ", 200)})
-			token := s.TokenFor(id, secret)
 			proxy := httptest.NewServer(compressingProxy(t, s.Root(), change))
 			defer proxy.Close()
 			request := func(method, path, body string) *http.Request {

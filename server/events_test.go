@@ -54,12 +54,11 @@ func TestAClientSeesTheEventsOfWhatItMayRead(t *testing.T) {
 	d := newDesks(t)
 	start := d.events(d.tokens[0], "").Next
 	lead := d.Token(api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll)
-	owner, secret := d.Client(api.ScopePropertiesWrite)
+	owner, writer := d.Caller(api.ScopePropertiesWrite)
 	d.ImportProperties(owner, api.Property{ID: 1, Title: "Flat"}, api.Property{ID: 2, Title: "House"})
 	d.decide(d.tokens[0], d.made[0]["spa"].ID, "approve", "", "")
 	d.decide(d.tokens[0], d.made[0]["spa"].ID, "void", `{"reason":"a mistake"}`, "")
 	d.decide(d.tokens[1], d.made[1]["spa"].ID, "reject", `{"reason":"too late"}`, "")
-	writer := d.TokenFor(owner, secret)
 	d.Send(d.Request(writer, "PATCH", d.Root()+"/v2/update-property/1", `{"title":"Attic"}`))
 	d.Send(d.Request(writer, "DELETE", d.Root()+"/v2/delete-property/2", ""))
 	stock := int64(7)
@@ -331,9 +330,8 @@ func TestAStreamBeginsNowWithoutAPosition(t *testing.T) {
 
 func TestARestoredPropertyHasAnEventOfItsOwn(t *testing.T) {
 	d := newDesks(t)
-	owner, secret := d.Client(api.ScopePropertiesWrite)
+	owner, token := d.Caller(api.ScopePropertiesWrite)
 	d.ImportProperties(owner, api.Property{ID: 1, Title: "Flat"})
-	token := d.TokenFor(owner, secret)
 	start := d.events(token, "").Next
 	if status := d.Do(d.Request(token, "DELETE", d.URL+"/delete-property/1", ""), nil); status != http.StatusOK {
 		t.Fatalf("deleting is %d", status)

@@ -27,9 +27,8 @@ const maxDuration = 3 * time.Second
 // TestExpensiveRequestsAreBounded sends the most expensive input that the limits allow.
 func TestExpensiveRequestsAreBounded(t *testing.T) {
 	s := fixture(t)
-	owner, secret := s.Client()
+	owner, token := s.Caller()
 	s.ImportProperties(owner, api.Property{ID: 1})
-	token := s.TokenFor(owner, secret)
 	const mega = 1<<20 - 100
 	fill := func(piece string, length int) string { return strings.Repeat(piece, length/len(piece)) }
 	numbered := func(format string, length int) string {

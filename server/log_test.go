@@ -87,7 +87,7 @@ func TestAnErrorDoesNotRepeatASecret(t *testing.T) {
 	s := servertest.Start(t)
 	token := s.Token()
 	for _, path := range []string{"/partners/perks/", "/partners/perks/users/", "/get-property/"} {
-		response, body := s.Send(s.Request(token, "GET", s.URL+path+token, ""))
+		response, body := s.Get(token, s.URL+path+token)
 		if response.StatusCode != http.StatusNotFound || strings.Contains(string(body), token) {
 			t.Errorf("%d %s", response.StatusCode, body)
 		}
@@ -99,7 +99,7 @@ func TestTheLogSaysWhyATokenWasRefused(t *testing.T) {
 	s := servertest.Start(t, servertest.LogTo(&logged))
 	good := s.Token()
 	for _, token := range []string{"nonsense", forgeryOf(t, good).withHeader("alg", "none").unsigned()} {
-		s.Do(s.Request(token, "GET", s.LiveURL()+"/perks", ""), nil)
+		s.Status(token, "GET", s.LiveURL()+"/perks", "")
 	}
 	s.Stop()
 	for _, want := range []string{"invalid number of segments", "signing method none is invalid"} {

@@ -66,16 +66,15 @@ func TestMetricsCountRequests(t *testing.T) {
 		store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
 	s.ImportSandboxPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
 	s.ImportUsers("alice")
-	id, secret := s.Client()
-	token := s.TokenFor(id, secret)
+	id, token := s.Caller()
 	reader := s.Token(api.ScopePerksRead)
 
 	for range 3 {
-		s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), nil)
+		s.Status(token, "GET", s.LiveURL()+"/perks/tea", "")
 	}
-	s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/none", ""), nil)
-	s.Do(s.Request("", "GET", s.LiveURL()+"/perks/tea", ""), nil)
-	s.Do(s.Request("nonsense", "GET", s.LiveURL()+"/perks/tea", ""), nil)
+	s.Status(token, "GET", s.LiveURL()+"/perks/none", "")
+	s.Status("", "GET", s.LiveURL()+"/perks/tea", "")
+	s.Status("nonsense", "GET", s.LiveURL()+"/perks/tea", "")
 	redeem := func(token, base, perk, key string) {
 		request := s.Request(token, "POST", base+"/perks/"+perk+"/redeem", `{"user_id":"alice"}`)
 		if key != "" {
@@ -137,12 +136,12 @@ func TestUnknownPathsAndMethodsMakeNoSeries(t *testing.T) {
 	s := servertest.Start(t, measured(registry))
 	for i := range 20 {
 		for _, path := range []string{"/nothing", "/v2/auth/token"} {
-			s.Do(s.Request("", fmt.Sprintf("MAKE%d", i), s.Root()+path, ""), nil)
+			s.Status("", fmt.Sprintf("MAKE%d", i), s.Root()+path, "")
 		}
 		for _, path := range []string{"/nothing%d", "/v2/partners/nothing%d", "/v2/partners/perks/%d",
 			"/v2/partners/perks/%d%%2Fnothing", "/v2/partners/perks/%d/", "/nothing%d/", "/v2/partners/perks/%d//",
 			"/.well-known/oauth-authorization-server/v9%d"} {
-			s.Do(s.Request("", "GET", s.Root()+fmt.Sprintf(path, i), ""), nil)
+			s.Status("", "GET", s.Root()+fmt.Sprintf(path, i), "")
 		}
 	}
 	all := counted(t, registry)
@@ -166,7 +165,7 @@ func TestLimitsPanicsAndOutagesAreCounted(t *testing.T) {
 	})
 	token := s.Token()
 	for range 3 {
-		s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), nil)
+		s.Status(token, "GET", s.LiveURL()+"/perks/tea", "")
 	}
 	for range 12 {
 		wrong := s.Request("", "POST", s.URL+"/auth/token", "")
@@ -189,7 +188,7 @@ func TestLimitsPanicsAndOutagesAreCounted(t *testing.T) {
 func TestMetricNamesFollowPrometheusConventions(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := servertest.Start(t, measured(registry))
-	s.Do(s.Request("", http.MethodGet, s.URL+"/health", ""), nil)
+	s.Status("", http.MethodGet, s.URL+"/health", "")
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func list(t *testing.T, s *servertest.Server, owner string) {
 }
 
 func readProperty(s *servertest.Server, token string) (string, string) {
-	response, body := s.Send(s.Request(token, "GET", s.URL+"/get-property/1", ""))
+	response, body := s.Get(token, s.URL+"/get-property/1")
 	return strings.TrimSpace(string(body)), response.Header.Get("ETag")
 }
 
@@ -78,8 +78,7 @@ func TestPatchChangesOnlyTheFieldsItNames(t *testing.T) {
 		{"only its own id", `{"propertyId":1.0}`, "propertyId=1", "", ""},
 	}
 	s := servertest.Start(t)
-	owner, secret := s.Client()
-	token := s.TokenFor(owner, secret)
+	owner, token := s.Caller()
 	for _, r := range rows {
 		for _, body := range []struct{ mediaType, text string }{{"application/json", r.json},
 			{"application/x-www-form-urlencoded", r.form}} {
@@ -191,9 +190,8 @@ func TestDeletedPropertyCanBeRestored(t *testing.T) {
 // FuzzPropertyPatchOverHTTP sends whatever the fuzzer finds as both kinds of body: the answer is never a server error.
 func FuzzPropertyPatchOverHTTP(f *testing.F) {
 	s := servertest.Start(f)
-	id, secret := s.Client()
+	id, token := s.Caller()
 	s.ImportProperties(id, api.Property{ID: 1})
-	token := s.TokenFor(id, secret)
 	f.Add(`{"title":"a","lat":null}`)
 	f.Add("title=a&lat=&images=https://x.example/a,b")
 	f.Add(`{"price_pw":1e400,"deposit":1e999}`)
@@ -223,7 +221,7 @@ func FuzzPerkListOverHTTP(f *testing.F) {
 			values["lat"], values["lng"], values["radius"] = []string{lat}, []string{lng}, []string{radius}
 		}
 		for _, path := range []string{"/perks", "/perks/users/alice"} {
-			response, raw := s.Send(s.Request(token, "GET", s.LiveURL()+path+"?"+values.Encode(), ""))
+			response, raw := s.Get(token, s.LiveURL()+path+"?"+values.Encode())
 			if response.StatusCode >= 500 {
 				t.Errorf("%s: %d %s", values.Encode(), response.StatusCode, raw)
 			}
@@ -277,7 +275,7 @@ func TestPropertiesAreListedByWhatTheCallerMayRead(t *testing.T) {
 			t.Errorf("%s: want (-), got (+):\n%s", test.what, diff)
 		}
 	}
-	response, body := s.Send(s.Request(all, "GET", s.LiveURL()+"/properties?own=true&sort=propertyId&per_page=1", ""))
+	response, body := s.Get(all, s.LiveURL()+"/properties?own=true&sort=propertyId&per_page=1")
 	var read api.Page[api.Property]
 	decode(t, body, &read)
 	if link := response.Header.Get("Link"); !strings.Contains(link, `rel="next"`) ||
@@ -303,7 +301,7 @@ func TestManyPropertiesAreFollowedByTheirLinks(t *testing.T) {
 	for _, sort := range []string{"", "&sort=price_pw", "&sort=-bedrooms"} {
 		seen := map[int64]bool{}
 		for address := s.LiveURL() + "/properties?per_page=50" + sort; address != ""; {
-			response, body := s.Send(s.Request(token, "GET", address, ""))
+			response, body := s.Get(token, address)
 			var page api.Page[api.Property]
 			decode(t, body, &page)
 			if page.Meta.MoreThan != store.MaxCounted || response.Header.Get("X-Total-Count") != "" {
@@ -318,7 +316,7 @@ func TestManyPropertiesAreFollowedByTheirLinks(t *testing.T) {
 			t.Errorf("by%s, the pages have %d of %d properties", sort, len(seen), total)
 		}
 	}
-	response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/properties?per_page=50&page=5", ""))
+	response, body := s.Get(token, s.LiveURL()+"/properties?per_page=50&page=5")
 	if response.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(string(body), "begins after the first 200 properties") {
 		t.Errorf("page 5: %d %s", response.StatusCode, body)
@@ -344,7 +342,7 @@ func TestListsOfPropertiesRefuseBadParameters(t *testing.T) {
 		"min_price=2&max_price=1.99": "max_price", "min_bedrooms=1.5": "min_bedrooms", "sort=price_pw,bedrooms": "sort",
 		"after=x": "after", "after=" + cursor: "after", "sort=price_pw&after=" + wrong: "after", "page=0": "page",
 	} {
-		response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/properties?"+query, ""))
+		response, body := s.Get(token, s.LiveURL()+"/properties?"+query)
 		var refusal api.ErrorBody
 		decode(t, body, &refusal)
 		if response.StatusCode != http.StatusUnprocessableEntity || len(refusal.Errors[field]) == 0 {

@@ -27,29 +27,22 @@ func redeemRequest(s *servertest.Server, token, perk, body, key string) *http.Re
 }
 
 func TestRedeemAnswersWithTheRedemption(t *testing.T) {
-	clock := clockAt(10)
-	s := servertest.Start(t, servertest.WithClock(clock))
-	s.ImportUsers("alice")
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}},
-		store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
-	rows := []struct {
+	s := fixture(t)
+	for _, r := range []struct {
 		perk, body, metadata string
 		status               api.RedemptionStatus
 	}{
 		{"tea", `{"user_id":"alice","metadata":{"till": 7, "note":"a<b"}}`, `{"till":7,"note":"a<b"}`,
 			api.StatusApproved},
 		{"spa", `{"user_id":"alice"}`, `{}`, api.StatusPending},
-	}
-	for _, r := range rows {
+	} {
 		response, raw := s.Send(redeemRequest(s, s.Token(), r.perk, r.body, ""))
 		if response.StatusCode != http.StatusCreated {
 			t.Fatalf("%d %s", response.StatusCode, raw)
 		}
 		var got api.Redemption
-		if err := json.Unmarshal(raw, &got); err != nil {
-			t.Fatal(err)
-		}
-		want := api.Redemption{ID: got.ID, PerkID: r.perk, UserID: "alice", RedeemedAt: clock.Now(), Status: r.status,
+		decode(t, raw, &got)
+		want := api.Redemption{ID: got.ID, PerkID: r.perk, UserID: "alice", RedeemedAt: day(10), Status: r.status,
 			Metadata: json.RawMessage(r.metadata)}
 		if diff := cmp.Diff(want, got); diff != "" || got.ID == "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
@@ -58,55 +51,33 @@ func TestRedeemAnswersWithTheRedemption(t *testing.T) {
 }
 
 func TestTheFirstRedemptionCreatesItsUserWhereAllowed(t *testing.T) {
-	s := servertest.Start(t, servertest.WithClock(clockAt(10)), func(c *server.Config) { c.CreateUsers = true })
-	perks := []store.PerkRecord{{Perk: api.Perk{ID: "tea"}}, {Perk: api.Perk{ID: "none"}, Stock: units(0)}}
-	s.ImportPerks(perks...)
-	s.ImportSandboxPerks(perks...)
-	token := s.Token()
-	for name, at := range map[string]struct {
-		address string
-		store   store.Store
-	}{"live": {s.LiveURL(), s.Live}, "sandbox": {s.SandboxURL(), s.Sandbox}} {
-		lists := func(kind string, want int) {
+	live, sandbox := environments(t, func(c *server.Config) { c.CreateUsers = true })
+	token := live.Token()
+	for _, in := range []environment{live, sandbox} {
+		redeem := func(perk, user string, want int) {
 			t.Helper()
-			var page struct{ Data []any }
-			status := s.Do(s.Request(token, "GET", at.address+"/perks/users/alice?type="+kind, ""), &page)
-			if status != http.StatusOK || len(page.Data) != want {
-				t.Errorf("%s: %s gives %d and %d items, want 200 and %d", name, kind, status, len(page.Data), want)
+			if status, _, _ := in.redeem(token, perk, user, ""); status != want {
+				t.Errorf("%s: redeeming %s gives %d, want %d", in.name, perk, status, want)
 			}
 		}
-		redeem := func(perk string, want int) {
-			t.Helper()
-			request := s.Request(token, "POST", at.address+"/perks/"+perk+"/redeem", `{"user_id":"alice"}`)
-			if status := s.Do(request, nil); status != want {
-				t.Errorf("%s: redeeming %s gives %d, want %d", name, perk, status, want)
-			}
+		redeem("last", "alice", http.StatusCreated)
+		before := exported(t, in.store.ExportUsers(t.Context()))
+		wantPerks(t, in.Server, token, in.url, "carol", 3, 0)
+		redeem("last", "carol", http.StatusConflict)
+		if after := exported(t, in.store.ExportUsers(t.Context())); after != before {
+			t.Errorf("%s: after a refusal there are the users %s", in.name, after)
 		}
-		lists("available", 1)
-		lists("redeemed", 0)
-		redeem("none", http.StatusConflict)
-		for user, err := range at.store.ExportUsers(t.Context()) {
-			t.Errorf("%s: a refusal created the user %q (%v)", name, user.ID, err)
-		}
-		redeem("tea", http.StatusCreated)
-		lists("available", 0)
-		lists("redeemed", 1)
-		redeem("tea", http.StatusConflict)
+		redeem("tea", "carol", http.StatusCreated)
+		wantPerks(t, in.Server, token, in.url, "carol", 2, 1)
+		redeem("tea", "carol", http.StatusConflict)
 	}
 }
 
 func TestRefusedRedemptionsSayWhyAndChangeNothing(t *testing.T) {
-	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
-	s.ImportUsers("alice", "bob")
-	s.ImportPerks(
-		store.PerkRecord{Perk: api.Perk{ID: "once"}},
-		store.PerkRecord{Perk: api.Perk{ID: "soon", ValidFrom: at(day(11))}},
-		store.PerkRecord{Perk: api.Perk{ID: "late", ValidTo: at(day(10))}},
-		store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)},
-		store.PerkRecord{Perk: api.Perk{ID: "last"}, Stock: units(1)},
-	)
+	s := fixture(t)
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "last"}, Stock: new(int64(1))})
 	token := s.Token()
-	for _, perk := range []string{"once", "last"} {
+	for _, perk := range []string{"tea", "last"} {
 		if got := s.Do(redeemRequest(s, token, perk, `{"user_id":"alice"}`, ""), nil); got != http.StatusCreated {
 			t.Fatalf("%s: %d", perk, got)
 		}
@@ -115,29 +86,24 @@ func TestRefusedRedemptionsSayWhyAndChangeNothing(t *testing.T) {
 		perk, user string
 		code       api.Code
 	}{
-		{"once", "alice", api.CodeAlreadyRedeemed},
+		{"tea", "alice", api.CodeAlreadyRedeemed},
 		{"last", "alice", api.CodeAlreadyRedeemed}, // not sold out: the user has it
 		{"last", "bob", api.CodeSoldOut},
-		{"none", "bob", api.CodeSoldOut},
+		{"out", "bob", api.CodeSoldOut},
 		{"soon", "bob", api.CodePerkNotStarted},
 		{"late", "bob", api.CodePerkExpired},
 	} {
 		wantError(t, s, redeemRequest(s, token, r.perk, `{"user_id":"`+r.user+`"}`, ""), http.StatusConflict,
 			problemType, r.code)
 	}
-	var bobs api.Page[api.Redemption]
-	s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/bob?type=redeemed", ""), &bobs)
-	if len(bobs.Data) != 0 {
+	if bobs := redeemedBy(s, token, "bob"); len(bobs.Data) != 0 {
 		t.Errorf("refused requests left %+v", bobs.Data)
 	}
 }
 
 func TestSameKeyReplaysTheFirstResponse(t *testing.T) {
 	clock := clockAt(10)
-	s := servertest.Start(t, servertest.WithClock(clock))
-	s.ImportUsers("alice", "bob")
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual},
-		store.PerkRecord{Perk: api.Perk{ID: "tea"}})
+	s := fixture(t, servertest.WithClock(clock))
 	id, secret := s.Client()
 	token := s.TokenFor(id, secret)
 
@@ -146,9 +112,7 @@ func TestSameKeyReplaysTheFirstResponse(t *testing.T) {
 		t.Fatalf("first: %d, replayed %q", first.StatusCode, first.Header.Get("Idempotent-Replayed"))
 	}
 	var made api.Redemption
-	if err := json.Unmarshal(firstBody, &made); err != nil {
-		t.Fatal(err)
-	}
+	decode(t, firstBody, &made)
 	if _, err := s.Live.DecideRedemption(t.Context(), made.ID, store.Decision{Status: api.StatusApproved},
 		store.Operator, clock.Now()); err != nil {
 		t.Fatal(err)
@@ -176,10 +140,7 @@ func TestSameKeyReplaysTheFirstResponse(t *testing.T) {
 }
 
 func TestResponsesRepeatTheIdempotencyKey(t *testing.T) {
-	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
-	s.ImportUsers("alice")
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}},
-		store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)})
+	s := fixture(t)
 	token := s.Token()
 	for _, r := range []struct {
 		name, token, perk, body, key string
@@ -188,14 +149,14 @@ func TestResponsesRepeatTheIdempotencyKey(t *testing.T) {
 	}{
 		{"made", token, "tea", `{"user_id":"alice"}`, "k 1", 201, true},
 		{"replayed", token, "tea", `{"user_id":"alice"}`, "k 1", 201, true},
-		{"used for another request", token, "none", `{"user_id":"alice"}`, "k 1", 422, true},
+		{"used for another request", token, "out", `{"user_id":"alice"}`, "k 1", 422, true},
 		{"already redeemed", token, "tea", `{"user_id":"alice"}`, "k2", 409, true},
-		{"sold out", token, "none", `{"user_id":"alice"}`, "k3", 409, true},
+		{"sold out", token, "out", `{"user_id":"alice"}`, "k3", 409, true},
 		{"no such user", token, "tea", `{"user_id":"nobody"}`, "k4", 404, true},
 		{"no such perk", token, "nowhere", `{"user_id":"alice"}`, "k5", 404, true},
 		{"an id that no perk can have", token, "no%20perk", `{"user_id":"alice"}`, "k6", 404, true},
-		{"no key", token, "none", `{"user_id":"alice"}`, "", 409, false},
-		{"a key that is too long", token, "none", `{"user_id":"alice"}`, strings.Repeat("k", 256), 422, false},
+		{"no key", token, "out", `{"user_id":"alice"}`, "", 409, false},
+		{"a key that is too long", token, "out", `{"user_id":"alice"}`, strings.Repeat("k", 256), 422, false},
 		{"refused before the key", token, "tea", `{"user_id":7}`, "k7", 422, false},
 		{"not authenticated", "wrong", "tea", `{"user_id":"alice"}`, "k8", 401, false},
 	} {
@@ -214,31 +175,24 @@ func TestResponsesRepeatTheIdempotencyKey(t *testing.T) {
 
 func TestUserHasAvailableAndRedeemedPerks(t *testing.T) {
 	clock := clockAt(10)
-	s := servertest.Start(t, servertest.WithClock(clock))
-	s.ImportUsers("alice")
-	s.ImportPerks(
-		store.PerkRecord{Perk: api.Perk{ID: "a", Title: "tea", CreatedAt: day(1)}},
-		store.PerkRecord{Perk: api.Perk{ID: "b", CreatedAt: day(2)}},
-		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "Spa", CreatedAt: day(3)}, Approval: store.ApprovalManual},
-		store.PerkRecord{Perk: api.Perk{ID: "soon", ValidFrom: at(day(11))}},
-		store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)},
-	)
+	s := fixture(t, servertest.WithClock(clock))
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "cake", CreatedAt: day(3)}})
 	token := s.Token()
 	available := func() []string {
-		p, _ := page(t, s, token, s.LiveURL()+"/perks/users/alice")
+		p, _ := servertest.Read[perkPage](s, token, s.LiveURL()+"/perks/users/alice")
 		return ids(p.Data)
 	}
-	if diff := cmp.Diff([]string{"spa", "b", "a"}, available()); diff != "" {
+	if diff := cmp.Diff([]string{"cake", "spa", "tea"}, available()); diff != "" {
 		t.Errorf("before: %s", diff)
 	}
 	var made []api.Redemption
-	for _, perk := range []string{"a", "spa"} {
+	for _, perk := range []string{"tea", "spa"} {
 		var r api.Redemption
 		s.Do(redeemRequest(s, token, perk, `{"user_id":"alice"}`, ""), &r)
 		made = append(made, r)
 		clock.Advance(time.Second)
 	}
-	if diff := cmp.Diff([]string{"b"}, available()); diff != "" {
+	if diff := cmp.Diff([]string{"cake"}, available()); diff != "" {
 		t.Errorf("after: %s", diff)
 	}
 	if _, err := s.Live.DecideRedemption(t.Context(), made[1].ID, store.Decision{Status: api.StatusRejected},
@@ -246,11 +200,10 @@ func TestUserHasAvailableAndRedeemedPerks(t *testing.T) {
 		t.Fatal(err)
 	}
 	made[1].Status = api.StatusRejected
-	if diff := cmp.Diff([]string{"spa", "b"}, available()); diff != "" {
+	if diff := cmp.Diff([]string{"cake", "spa"}, available()); diff != "" {
 		t.Errorf("a rejected perk is available again: %s", diff)
 	}
-	var redeemed api.Page[api.Redemption]
-	s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/alice?type=redeemed", ""), &redeemed)
+	redeemed := redeemedBy(s, token, "alice")
 	if diff := cmp.Diff([]api.Redemption{made[1], made[0]}, redeemed.Data); diff != "" {
 		t.Errorf("newest first: want (-), got (+):\n%s", diff)
 	}
@@ -278,10 +231,8 @@ func TestUUIDsIgnoreCase(t *testing.T) {
 		highUUID: highUUID, strings.ToLower(highUUID): highUUID, strings.ToLower(highUUID[:9]) + highUUID[9:]: highUUID,
 	}
 	for asked, want := range spelled {
-		var perk api.Perk
-		if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/"+asked, ""), &perk); status != http.StatusOK ||
-			perk.ID != want {
-			t.Errorf("perk %s: %d, %q, want %q", asked, status, perk.ID, want)
+		if perk, _ := servertest.Read[api.Perk](s, token, s.LiveURL()+"/perks/"+asked); perk.ID != want {
+			t.Errorf("perk %s: %q, want %q", asked, perk.ID, want)
 		}
 	}
 	absent := strings.Replace(lowUUID, "1", "2", 1)
@@ -296,36 +247,34 @@ func TestUUIDsIgnoreCase(t *testing.T) {
 			}
 		}
 	}
-	for _, perk := range []string{lowUUID, highUUID} {
-		for _, user := range []string{lowUUID, highUUID} {
-			i := 0
-			for askedPerk, storedPerk := range spelled { // the same request under one key
-				for askedUser, storedUser := range spelled {
-					if storedPerk != perk || storedUser != user {
-						continue
-					}
-					response, raw := s.Send(redeemRequest(s, token, askedPerk, `{"user_id":"`+askedUser+`"}`,
-						perk+user))
-					var made api.Redemption
-					err := json.Unmarshal(raw, &made)
-					if err != nil || made.PerkID != perk || made.UserID != user ||
-						(response.Header.Get("Idempotent-Replayed") != "") != (i > 0) {
-						t.Errorf("%s by %s: %d %s", askedPerk, askedUser, response.StatusCode, raw)
-					}
-					wantError(t, s, redeemRequest(s, token, askedPerk, `{"user_id":"`+askedUser+`"}`, ""),
-						http.StatusConflict, problemType, api.CodeAlreadyRedeemed)
-					i++
-				}
+	isMade := map[string]bool{} // by perk and user
+	for askedPerk, perk := range spelled {
+		for askedUser, user := range spelled {
+			key, body := perk+user, `{"user_id":"`+askedUser+`"}`
+			response, raw := s.Send(redeemRequest(s, token, askedPerk, body, key))
+			var made api.Redemption
+			decode(t, raw, &made)
+			if made.PerkID != perk || made.UserID != user ||
+				(response.Header.Get("Idempotent-Replayed") != "") != isMade[key] {
+				t.Errorf("%s by %s: %d %s", askedPerk, askedUser, response.StatusCode, raw)
 			}
+			isMade[key] = true
+			wantError(t, s, redeemRequest(s, token, askedPerk, body, ""), http.StatusConflict, problemType,
+				api.CodeAlreadyRedeemed)
 		}
 	}
 	for asked := range spelled {
-		for kind, want := range map[string]int{"available": 1, "redeemed": 2} {
-			var page struct{ Data []any }
-			if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/"+asked+"?type="+kind, ""),
-				&page); status != http.StatusOK || len(page.Data) != want {
-				t.Errorf("user %s, %s: %d, %d items, want %d", asked, kind, status, len(page.Data), want)
-			}
+		wantPerks(t, s, token, s.LiveURL(), asked, 1, 2)
+	}
+}
+
+// wantPerks counts the perks that are available to a user, and those that the user has redeemed.
+func wantPerks(t *testing.T, s *servertest.Server, token, base, user string, available, redeemed int) {
+	t.Helper()
+	for kind, want := range map[string]int{"available": available, "redeemed": redeemed} {
+		page, _ := servertest.Read[api.Page[any]](s, token, base+"/perks/users/"+user+"?type="+kind)
+		if len(page.Data) != want {
+			t.Errorf("%s, %s for %s: %d items, want %d", base, kind, user, len(page.Data), want)
 		}
 	}
 }
@@ -370,10 +319,7 @@ func TestUUIDsIgnoreCaseWhereRedemptionsCreateUsers(t *testing.T) {
 			api.CodeAlreadyRedeemed)
 	}
 	var users []string
-	for user, err := range s.Live.ExportUsers(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, user := range collected(t, s.Live.ExportUsers(t.Context())) {
 		users = append(users, user.ID)
 	}
 	// the first is the import's
@@ -381,11 +327,5 @@ func TestUUIDsIgnoreCaseWhereRedemptionsCreateUsers(t *testing.T) {
 		t.Errorf("the users are %q, want %q", users, want)
 	}
 	unknown := strings.Replace(lowUUID, "1", "2", 1)
-	for kind, want := range map[string]int{"available": 2, "redeemed": 0} {
-		var page struct{ Data []any }
-		if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/"+unknown+"?type="+kind, ""),
-			&page); status != http.StatusOK || len(page.Data) != want {
-			t.Errorf("an unknown user, %s: %d, %d items, want %d", kind, status, len(page.Data), want)
-		}
-	}
+	wantPerks(t, s, token, s.LiveURL(), unknown, 2, 0)
 }

@@ -31,14 +31,10 @@ type desks struct {
 func newDesks(t *testing.T) *desks {
 	t.Helper()
 	d := &desks{t: t, clock: clockAt(10)}
-	d.Server = servertest.Start(t, servertest.WithClock(d.clock), func(c *server.Config) { c.CreateUsers = true })
-	d.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}},
-		store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
+	d.Server = fixture(t, servertest.WithClock(d.clock), func(c *server.Config) { c.CreateUsers = true })
 	for i := range d.id {
-		var secret string
-		d.id[i], secret = d.Client(api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead,
+		d.id[i], d.tokens[i] = d.Caller(api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead,
 			api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid)
-		d.tokens[i] = d.TokenFor(d.id[i], secret)
 		d.made[i] = map[string]api.Redemption{}
 		for _, perk := range []string{"tea", "spa"} {
 			var r api.Redemption
@@ -53,8 +49,7 @@ func newDesks(t *testing.T) *desks {
 
 func (d *desks) list(token, query string) api.Page[api.RedemptionRecord] {
 	d.t.Helper()
-	var page api.Page[api.RedemptionRecord]
-	d.Do(d.Request(token, "GET", d.LiveURL()+"/redemptions"+query, ""), &page)
+	page, _ := servertest.Read[api.Page[api.RedemptionRecord]](d.Server, token, d.LiveURL()+"/redemptions"+query)
 	return page
 }
 
@@ -75,10 +70,13 @@ func (d *desks) decide(token, id, verb, body, ifMatch string) (*http.Response, a
 
 func (d *desks) read(token, id string) (api.RedemptionRecord, string) {
 	d.t.Helper()
-	response, raw := d.Send(d.Request(token, "GET", d.LiveURL()+"/redemptions/"+id, ""))
-	var record api.RedemptionRecord
-	decode(d.t, raw, &record)
+	record, response := servertest.Read[api.RedemptionRecord](d.Server, token, d.LiveURL()+"/redemptions/"+id)
 	return record, response.Header.Get("ETag")
+}
+
+func redeemedBy(s *servertest.Server, token, user string) api.Page[api.Redemption] {
+	page, _ := servertest.Read[api.Page[api.Redemption]](s, token, s.LiveURL()+"/perks/users/"+user+"?type=redeemed")
+	return page
 }
 
 func recordIDs(page api.Page[api.RedemptionRecord]) []string {
@@ -111,16 +109,14 @@ func TestAClientSeesItsOwnRedemptionsUnlessItMayReadAll(t *testing.T) {
 		}
 	}
 	foreign := d.made[1]["tea"].ID
-	if response, body := d.Send(d.Request(d.tokens[0], "GET", d.LiveURL()+"/redemptions/"+foreign,
-		"")); response.StatusCode != http.StatusNotFound {
-		t.Errorf("another's redemption: %d %s", response.StatusCode, body)
+	if got := d.Status(d.tokens[0], "GET", d.LiveURL()+"/redemptions/"+foreign, ""); got != http.StatusNotFound {
+		t.Errorf("another's redemption: %d", got)
 	}
 	if record, _ := d.read(lead, foreign); string(record.Metadata) != `{"desk":1}` || record.ClientID != d.id[1] {
 		t.Errorf("the lead reads %s of %s", record.Metadata, record.ClientID)
 	}
 	for token, want := range map[string]string{d.tokens[0]: `{}`, d.tokens[1]: `{"desk":1}`, lead: `{"desk":1}`} {
-		var page api.Page[api.Redemption]
-		d.Do(d.Request(token, "GET", d.LiveURL()+"/perks/users/user1?type=redeemed", ""), &page)
+		page := redeemedBy(d.Server, token, "user1")
 		if len(page.Data) != 2 || string(page.Data[0].Metadata) != want {
 			t.Errorf("in the user's list: %+v, want the metadata %s", page.Data, want)
 		}
@@ -131,14 +127,10 @@ func TestAListOfRedemptionsIsWalkedByItsLinks(t *testing.T) {
 	d := newDesks(t)
 	lead := d.Token(api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll)
 	var seen []string
-	for at := d.LiveURL() + "/redemptions?per_page=1&sort=redeemed_at"; at != ""; {
-		response, raw := d.Send(d.Request(lead, "GET", at, ""))
-		var page api.Page[api.RedemptionRecord]
-		decode(t, raw, &page)
-		seen = append(seen, recordIDs(page)...)
-		at = links(response.Header)["next"]
-		if response.Header.Get("X-Total-Count") != "4" || (at == "") != (len(seen) == 4) {
-			t.Fatalf("after %d redemptions: %v", len(seen), response.Header)
+	for page, response := range walk[api.RedemptionRecord](d.Server, lead,
+		d.LiveURL()+"/redemptions?per_page=1&sort=redeemed_at") {
+		if seen = append(seen, recordIDs(page)...); response.Header.Get("X-Total-Count") != "4" {
+			t.Errorf("after %d redemptions: %v", len(seen), response.Header)
 		}
 		if len(seen) == 2 { // whatever is decided meanwhile
 			d.decide(d.tokens[0], d.made[0]["spa"].ID, "approve", "", "")
@@ -147,16 +139,6 @@ func TestAListOfRedemptionsIsWalkedByItsLinks(t *testing.T) {
 	if want := []string{d.made[0]["tea"].ID, d.made[0]["spa"].ID, d.made[1]["tea"].ID,
 		d.made[1]["spa"].ID}; !slices.Equal(seen, want) {
 		t.Errorf("the walk has %q, want %q", seen, want)
-	}
-	for query, field := range map[string]string{
-		"?page=9": "page", "?per_page=101": "per_page", "?sort=status": "sort", "?status=open": "status",
-		"?after=x": "after", "?since=x": "since", "?own=1": "own",
-	} {
-		response, body := d.Send(d.Request(lead, "GET", d.LiveURL()+"/redemptions"+query, ""))
-		if response.StatusCode != http.StatusUnprocessableEntity ||
-			!strings.Contains(string(body), `"errors":{"`+field+`"`) {
-			t.Errorf("%s: %d %s", query, response.StatusCode, body)
-		}
 	}
 }
 
@@ -198,9 +180,7 @@ func TestADecisionIsMadeOnceAndSeenByEverybody(t *testing.T) {
 		newTag); voided.Status != api.StatusVoided {
 		t.Errorf("voided: %d %+v", response.StatusCode, voided)
 	}
-	var page api.Page[api.Redemption]
-	d.Do(d.Request(d.tokens[0], "GET", d.LiveURL()+"/perks/users/user0?type=redeemed", ""), &page)
-	if page.Data[0].Status != api.StatusRejected {
+	if page := redeemedBy(d.Server, d.tokens[0], "user0"); page.Data[0].Status != api.StatusRejected {
 		t.Errorf("in the user's list it is %s", page.Data[0].Status)
 	}
 	if before.DecidedAt != nil || before.Reason != nil {
@@ -232,21 +212,14 @@ func TestOnlyWhatAClientMayReadIsDecided(t *testing.T) {
 }
 
 func TestEligibilityIsWhatRedeemingSays(t *testing.T) {
-	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
-	s.ImportUsers("alice")
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "had"}},
-		store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)},
-		store.PerkRecord{Perk: api.Perk{ID: "soon",
-			ValidFrom: at(day(11))}}, store.PerkRecord{Perk: api.Perk{ID: "late", ValidTo: at(day(9))}})
+	s := fixture(t)
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "had"}})
 	token := s.Token()
 	s.Do(redeemRequest(s, token, "had", `{"user_id":"alice"}`, ""), nil)
-	for _, perk := range []string{"tea", "had", "none", "soon", "late"} {
-		for _, user := range []string{"alice", "bob"} {
-			var answer api.Eligibility
-			if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/"+perk+"/eligibility?user_id="+user, ""),
-				&answer); status != http.StatusOK {
-				t.Fatalf("%s for %s: %d", perk, user, status)
-			}
+	for _, perk := range []string{"tea", "had", "out", "soon", "late"} {
+		for _, user := range []string{"alice", "nobody"} {
+			answer, _ := servertest.Read[api.Eligibility](s, token,
+				s.LiveURL()+"/perks/"+perk+"/eligibility?user_id="+user)
 			response, raw := s.Send(redeemRequest(s, token, perk, `{"user_id":"`+user+`"}`, ""))
 			var refusal struct {
 				Code     api.Code
@@ -262,13 +235,6 @@ func TestEligibilityIsWhatRedeemingSays(t *testing.T) {
 			}
 		}
 	}
-	for query, want := range map[string]int{"nothing/eligibility?user_id=alice": 404, "tea/eligibility": 422,
-		"tea/eligibility?user_id=a%20b": 422, "tea/eligibility?user_id=a&user_id=b": 422} {
-		if response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/perks/"+query,
-			"")); response.StatusCode != want {
-			t.Errorf("%s: %d %s", query, response.StatusCode, body)
-		}
-	}
 }
 
 func decode(t *testing.T, body []byte, into any) {
@@ -280,11 +246,7 @@ func decode(t *testing.T, body []byte, into any) {
 
 func (d *desks) report(token, query string) api.Report {
 	d.t.Helper()
-	var report api.Report
-	if status := d.Do(d.Request(token, "GET", d.LiveURL()+"/reports/redemptions"+query, ""),
-		&report); status != http.StatusOK {
-		d.t.Fatalf("%s: %d", query, status)
-	}
+	report, _ := servertest.Read[api.Report](d.Server, token, d.LiveURL()+"/reports/redemptions"+query)
 	return report
 }
 
@@ -346,8 +308,9 @@ func TestAReportIsOfTheLastThirtyDaysUnlessAskedOtherwise(t *testing.T) {
 	d := newDesks(t)
 	now := d.clock.Now().UTC()
 	for query, want := range map[string][2]time.Time{
-		"": {now.AddDate(0, 0, -30), now}, "?until=2026-02-01": {date(2026, 1, 2), date(2026, 2, 1)}, "?since=" +
-			now.AddDate(0, 0, -2).Format(time.DateOnly): {now.Truncate(24*time.Hour).AddDate(0, 0, -2), now},
+		"":                  {now.AddDate(0, 0, -30), now},
+		"?until=2026-02-01": {day(2), day(32)},
+		"?since=2026-01-08": {day(8), now},
 	} {
 		report := d.report(d.tokens[0], query)
 		if !report.Meta.Since.Equal(want[0]) || !report.Meta.Until.Equal(want[1]) || report.Meta.By != api.ReportByDay {
@@ -359,30 +322,10 @@ func TestAReportIsOfTheLastThirtyDaysUnlessAskedOtherwise(t *testing.T) {
 			t.Errorf("%s: from %s to %s", query, first, last)
 		}
 	}
-	for query, field := range map[string]string{
-		"?by=hour": "by", "?by=day&by=day": "by", "?since=x": "since", "?since=2999-01-01": "since",
-		"?since=2026-01-01&until=2026-01-01":               "since",
-		"?since=2026-01-01&until=2026-04-03T00:00:00.001Z": "since", "?since=0001-01-02": "since", "?perk=tea": "perk",
-		"?user=u": "user", "?status=pending": "status", "?own=1": "own",
-	} {
-		response, body := d.Send(d.Request(d.tokens[0], "GET", d.LiveURL()+"/reports/redemptions"+query, ""))
-		if response.StatusCode != http.StatusUnprocessableEntity ||
-			!strings.Contains(string(body), `"errors":{"`+field+`"`) {
-			t.Errorf("%s: %d %s", query, response.StatusCode, body)
-		}
+	sandbox, _ := servertest.Read[api.Report](d.Server, d.tokens[0], d.SandboxURL()+"/reports/redemptions?by=perk")
+	if len(sandbox.Data) != 0 {
+		t.Errorf("in the sandbox: %+v", sandbox)
 	}
-	if _, body := d.Send(d.Request(d.tokens[0], "GET", d.LiveURL()+"/reports/redemptions?since=2020-01-01",
-		"")); !strings.Contains(string(body), "at most 92 days") {
-		t.Errorf("a report of years: %s", body)
-	}
-	if _, body := d.Send(d.Request(d.tokens[0], "GET", d.SandboxURL()+"/reports/redemptions?by=perk",
-		"")); !strings.Contains(string(body), `"data":[]`) {
-		t.Errorf("in the sandbox: %s", body)
-	}
-}
-
-func date(year int, month time.Month, day int) time.Time {
-	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
 func TestUsersAreListedByTheBeginningsOfTheirIDs(t *testing.T) {
@@ -393,26 +336,20 @@ func TestUsersAreListedByTheBeginningsOfTheirIDs(t *testing.T) {
 	}
 	s.ImportUsers(append(users, "zoe", "zoë")...)
 	token := s.Token(api.ScopeRedemptionsReadAll)
-	list := func(address string) (*http.Response, api.Page[api.User]) {
-		t.Helper()
-		response, body := s.Send(s.Request(token, "GET", address, ""))
-		var page api.Page[api.User]
-		decode(t, body, &page)
-		return response, page
+	var found []string
+	for page, response := range walk[api.User](s, token, s.LiveURL()+"/users?prefix=zo&per_page=1") {
+		if found = append(found, page.Data[0].ID); page.Meta.Total != 2 || page.Meta.Page != int64(len(found)) ||
+			response.Header.Get("X-Total-Count") != "2" {
+			t.Errorf("%+v with %v", page, response.Header)
+		}
 	}
-	response, page := list(s.LiveURL() + "/users?prefix=zo&per_page=1")
-	if page.Data[0].ID != "zoe" || page.Meta.Total != 2 || response.Header.Get("X-Total-Count") != "2" {
-		t.Errorf("%+v with %v", page, response.Header)
-	}
-	if _, page = list(links(response.Header)["next"]); len(page.Data) != 1 || page.Data[0].ID != "zoë" ||
-		page.Meta.Page != 2 {
-		t.Errorf("the second page is %+v", page)
+	if !slices.Equal(found, []string{"zoe", "zoë"}) {
+		t.Errorf("the prefix has %q", found)
 	}
 	seen := 0
-	for at := s.LiveURL() + "/users?per_page=100"; at != ""; at = links(response.Header)["next"] {
-		if response, page = list(at); page.Meta.MoreThan != store.MaxCounted ||
-			response.Header.Get("X-Total-Count") != "" {
-			t.Errorf("%s: %+v", at, page.Meta)
+	for page, response := range walk[api.User](s, token, s.LiveURL()+"/users?per_page=100") {
+		if page.Meta.MoreThan != store.MaxCounted || response.Header.Get("X-Total-Count") != "" {
+			t.Errorf("%s: %+v", response.Request.URL, page.Meta)
 		}
 		seen += len(page.Data)
 	}
@@ -424,16 +361,9 @@ func TestUsersAreListedByTheBeginningsOfTheirIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for base, want := range map[string]int{s.LiveURL(): 0, s.SandboxURL(): 1} {
-		if _, page = list(base + "/users?prefix=only"); len(page.Data) != want {
+		page, _ := servertest.Read[api.Page[api.User]](s, token, base+"/users?prefix=only")
+		if len(page.Data) != want {
 			t.Errorf("%s has %+v", base, page)
-		}
-	}
-	for query, field := range map[string]string{"?page=9": "page", "?after=x": "after", "?prefix=%00": "prefix",
-		"?prefix=a&prefix=b": "prefix", "?per_page=0": "per_page"} {
-		response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/users"+query, ""))
-		if response.StatusCode != http.StatusUnprocessableEntity ||
-			!strings.Contains(string(body), `"errors":{"`+field+`"`) {
-			t.Errorf("%s: %d %s", query, response.StatusCode, body)
 		}
 	}
 }

@@ -222,7 +222,7 @@ func TestNothingElseIsServedUnderDocs(t *testing.T) {
 		"/docs/..", "/docs/../docs.go", "/docs/%2e%2e%2fdocs.go", "/docs/..%2freference.go",
 		"/docs/%2e%2e/%2e%2e/etc/passwd", "/docs/%00", "/docs//etc/passwd",
 	} {
-		response, body := s.Send(s.Request("", "GET", s.Root()+path, ""))
+		response, body := s.Get("", s.Root()+path)
 		if response.StatusCode != http.StatusNotFound || !bytes.Contains(body, []byte(`"not_found"`)) {
 			t.Errorf("%s: status %d: %.200s", path, response.StatusCode, body)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func (w environment) seen(t *testing.T, token string) map[string]string {
 		"/perks/users/alice", "/perks/users/bob", "/perks/users/carol", "/perks/users/alice?type=redeemed",
 		"/perks/users/bob?type=redeemed",
 	} {
-		response, body := w.Send(w.Request(token, "GET", w.url+path, ""))
+		response, body := w.Get(token, w.url+path)
 		seen[path] = fmt.Sprintf("%d, %s in all: %s", response.StatusCode, response.Header.Get("X-Total-Count"), body)
 	}
 	ctx := context.Background()
@@ -68,7 +69,7 @@ func (w environment) seen(t *testing.T, token string) map[string]string {
 	return seen
 }
 
-func exported[T any](t *testing.T, records func(func(T, error) bool)) string {
+func collected[T any](t *testing.T, records iter.Seq2[T, error]) []T {
 	t.Helper()
 	all := []T{}
 	for record, err := range records {
@@ -77,7 +78,12 @@ func exported[T any](t *testing.T, records func(func(T, error) bool)) string {
 		}
 		all = append(all, record)
 	}
-	text, err := json.MarshalIndent(all, "", " ")
+	return all
+}
+
+func exported[T any](t *testing.T, records iter.Seq2[T, error]) string {
+	t.Helper()
+	text, err := json.MarshalIndent(collected(t, records), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +184,7 @@ func TestTheRateLimitsOfLiveAndSandboxAreSeparate(t *testing.T) {
 	live, sandbox := environments(t, servertest.WithClock(clock),
 		func(c *server.Config) { c.RateLimit, c.RateBurst = 1, 2 })
 	token := live.Token()
-	ask := func(w environment) int { return w.Do(w.Request(token, "GET", w.url+"/perks/tea", ""), nil) }
+	ask := func(w environment) int { return w.Status(token, "GET", w.url+"/perks/tea", "") }
 	for _, step := range []struct {
 		in   environment
 		want int
@@ -193,9 +199,7 @@ func TestTheRateLimitsOfLiveAndSandboxAreSeparate(t *testing.T) {
 }
 
 func TestWithoutASandboxItsRoutesAreNotFound(t *testing.T) {
-	s := servertest.Start(t, func(c *server.Config) { c.Sandbox = nil })
-	s.ImportUsers("alice")
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
+	s := fixture(t, func(c *server.Config) { c.Sandbox = nil })
 	confined := s.TokenFor(s.ClientWith(func(c *store.Client) { c.SandboxOnly = true }))
 	for _, p := range accessPoints() {
 		if !strings.HasPrefix(p.column, "sandbox ") || p.method() == http.MethodHead {

@@ -3,9 +3,8 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -40,7 +39,7 @@ func TestRoutesMatchTheDescription(t *testing.T) {
 
 func TestDescriptionIsServedInBothNotations(t *testing.T) {
 	s := servertest.Start(t)
-	_, inYAML := s.Send(s.Request("", "GET", s.URL+"/openapi.yaml", ""))
+	_, inYAML := s.Get("", s.URL+"/openapi.yaml")
 	if !bytes.Equal(inYAML, api.OpenAPI()) {
 		t.Error("openapi.yaml is not the embedded document")
 	}
@@ -64,7 +63,7 @@ func TestProbesAnswerWithoutAToken(t *testing.T) {
 		s.URL + "/readyz":    `{"status":"ready"}`,
 		s.Root() + "/readyz": `{"status":"ready"}`,
 	} {
-		response, body := s.Send(s.Request("", "GET", address, ""))
+		response, body := s.Get("", address)
 		if response.StatusCode != http.StatusOK || strings.TrimSpace(string(body)) != want {
 			t.Errorf("%s: %d %s", address, response.StatusCode, body)
 		}
@@ -87,9 +86,8 @@ func TestValidRequestIDsOfCallersAreKept(t *testing.T) {
 
 func TestForwardedAddressCountsOnlyBehindAProxy(t *testing.T) {
 	for _, behind := range []bool{false, true} {
-		s := servertest.Start(t, func(c *server.Config) { c.BehindProxy = behind }, servertest.WithClock(clockAt(10)))
-		s.ImportPerks(manyPerks()...)
-		request := s.Request(s.Token(), "GET", s.LiveURL()+"/perks?per_page=1", "")
+		s, token := manyListed(t, func(c *server.Config) { c.BehindProxy = behind })
+		request := s.Request(token, "GET", s.LiveURL()+"/perks?per_page=1", "")
 		request.Header.Set("X-Forwarded-Proto", "https")
 		request.Header.Set("X-Forwarded-Host", "perks.example")
 		response, _ := s.Send(request)
@@ -100,9 +98,7 @@ func TestForwardedAddressCountsOnlyBehindAProxy(t *testing.T) {
 }
 
 func TestOnlyAValidForwardedHostIsUsed(t *testing.T) {
-	s := servertest.Start(t, func(c *server.Config) { c.BehindProxy = true }, servertest.WithClock(clockAt(10)))
-	s.ImportPerks(manyPerks()...)
-	token := s.Token()
+	s, token := manyListed(t, func(c *server.Config) { c.BehindProxy = true })
 	for host, taken := range map[string]bool{
 		"perks.example:8443": true, "[2001:db8::1]:443": true, "192.0.2.1": true,
 		`x>;rel="next",<https://evil.example`: false, "user@evil.example": false, "perks.example, evil.example": false,
@@ -120,9 +116,8 @@ func TestOnlyAValidForwardedHostIsUsed(t *testing.T) {
 
 func TestATrailingSlashChangesNothing(t *testing.T) {
 	s := fixture(t)
-	owner, secret := s.Client()
+	owner, token := s.Caller()
 	s.ImportProperties(owner, api.Property{ID: 1}, api.Property{ID: 2})
-	token := s.TokenFor(owner, secret)
 	for _, r := range []struct {
 		method, path, body string
 		status             int
@@ -144,16 +139,12 @@ func TestATrailingSlashChangesNothing(t *testing.T) {
 		{"GET", "/v2/partners/perks/users/", "", 404}, {"GET", "/v2/partners/perks//", "", 404},
 		{"GET", "//", "", 404}, {"GET", "/v2/health//", "", 404},
 	} {
-		response, err := (&http.Transport{}).RoundTrip(s.Request(token, r.method, s.Root()+r.path, r.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
+		response, _ := raw(t, s.Request(token, r.method, s.Root()+r.path, r.body))
 		if response.StatusCode != r.status {
 			t.Errorf("%s %s: %s, want %d", r.method, r.path, response.Status, r.status)
 		}
 	}
-	if got := s.Do(s.Request(token, "GET", s.URL+"/get-property/1", ""), nil); got != http.StatusOK {
+	if got := s.Status(token, "GET", s.URL+"/get-property/1", ""); got != http.StatusOK {
 		t.Errorf("property 1 is gone: %d", got)
 	}
 }
@@ -161,12 +152,7 @@ func TestATrailingSlashChangesNothing(t *testing.T) {
 func TestBrowsersAreRedirectedToTheReferencePage(t *testing.T) {
 	s := servertest.Start(t)
 	for _, path := range []string{"/", "/docs", "/v2/docs", "/v2/docs/"} {
-		response, err := (&http.Transport{}).RoundTrip(s.Request("", "GET", s.Root()+path, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, _ := io.ReadAll(response.Body)
-		response.Body.Close()
+		response, body := raw(t, s.Request("", "GET", s.Root()+path, ""))
 		location, err := response.Location() // relative to the requested address
 		if err != nil || location.Path != "/docs/" || strings.HasPrefix(response.Header.Get("Location"), "/") ||
 			!strings.Contains(string(body), `"docs":"`) {
@@ -177,30 +163,22 @@ func TestBrowsersAreRedirectedToTheReferencePage(t *testing.T) {
 
 func TestAByteOrderMarkBeforeJSONIsIgnored(t *testing.T) {
 	s := fixture(t)
-	owner, secret := s.Client()
+	owner, token := s.Caller()
 	s.ImportProperties(owner, api.Property{ID: 1})
-	token := s.TokenFor(owner, secret)
 	for request, want := range map[*http.Request]int{
 		redeemRequest(s, token, "tea", "\ufeff{\"user_id\":\"alice\"}", ""):                    201,
 		s.Request(token, "PATCH", s.URL+"/update-property/1", "\ufeff{\"title\":\"A\"}"):       200,
 		s.Request(token, "PATCH", s.URL+"/update-property/1", "\ufeff\ufeff{\"title\":\"A\"}"): 400,
 		s.Request(token, "PATCH", s.URL+"/update-property/1", "{\"title\":\"A\"}\ufeff"):       400,
 	} {
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != want {
+		if response, _ := raw(t, request); response.StatusCode != want {
 			t.Errorf("%s %s: %s, want %d", request.Method, request.URL, response.Status, want)
 		}
 	}
 }
 
 func TestLinksHaveNoInvalidHost(t *testing.T) {
-	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
-	s.ImportPerks(manyPerks()...)
-	token := s.Token()
+	s, token := manyListed(t)
 	const path = "/v2/partners/perks?per_page=1"
 	for start, want := range map[string]string{
 		"GET " + path + " HTTP/1.1\r\nHost: " +
@@ -243,7 +221,7 @@ func (b broken) Perk(ctx context.Context, id string) (api.Perk, error) {
 
 func TestInternalErrorsDoNotReachTheClient(t *testing.T) {
 	const inside = "table perks at /var/lib/secret.db"
-	rows := []struct {
+	for _, r := range []struct {
 		name   string
 		fail   func() error
 		status int
@@ -254,8 +232,7 @@ func TestInternalErrorsDoNotReachTheClient(t *testing.T) {
 		{"database unavailable", func() error { return store.Unavailable(errors.New(inside)) }, 503,
 			api.CodeUnavailable},
 		{"too slow", func() error { return context.DeadlineExceeded }, 503, api.CodeUnavailable},
-	}
-	for _, r := range rows {
+	} {
 		t.Run(r.name, func(t *testing.T) {
 			var logged bytes.Buffer
 			s := servertest.Start(t, servertest.LogTo(&logged),
@@ -263,14 +240,13 @@ func TestInternalErrorsDoNotReachTheClient(t *testing.T) {
 			token := s.Token()
 			response, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), r.status,
 				problemType, r.code)
-			raw, _ := json.Marshal(body)
-			if strings.Contains(string(raw), inside) {
-				t.Errorf("the body is %s", raw)
+			if strings.Contains(fmt.Sprint(body), inside) {
+				t.Errorf("the body is %+v", body)
 			}
 			if r.status == 503 && response.Header.Get("Retry-After") == "" {
 				t.Error("503 without Retry-After")
 			}
-			if got := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks", ""), nil); got != http.StatusOK {
+			if got := s.Status(token, "GET", s.LiveURL()+"/perks", ""); got != http.StatusOK {
 				t.Errorf("the next request: %d", got)
 			}
 			s.Stop()
@@ -286,7 +262,7 @@ func TestADisconnectedClientIsNotLoggedAsAnError(t *testing.T) {
 	left := func() error { return store.Unavailable(context.Canceled) }
 	s := servertest.Start(t, servertest.LogTo(&logged),
 		func(c *server.Config) { c.Live = broken{Store: c.Live, perk: left} })
-	s.Do(s.Request(s.Token(), "GET", s.LiveURL()+"/perks/tea", ""), nil)
+	s.Status(s.Token(), "GET", s.LiveURL()+"/perks/tea", "")
 	s.Stop()
 	if text := logged.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "status=503") {
 		t.Errorf("the log is\n%s", text)
@@ -302,7 +278,7 @@ func TestNotReadyWhileTheDatabaseIsReadOnly(t *testing.T) {
 		"/readyz?for=writes": http.StatusServiceUnavailable, "/readyz?for=read": http.StatusUnprocessableEntity,
 		"/readyz?for=": http.StatusUnprocessableEntity,
 	} {
-		if got := s.Do(s.Request("", "GET", s.Root()+path, ""), nil); got != want {
+		if got := s.Status("", "GET", s.Root()+path, ""); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}
 	}
@@ -313,20 +289,4 @@ func TestNotReadyForReadsWhileTheDatabaseCannotBeRead(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) { c.Live = broken{Store: c.Live, perk: unreadable} })
 	request := s.Request("", "GET", s.Root()+"/readyz?for=reads", "")
 	wantError(t, s, request, http.StatusServiceUnavailable, jsonType, api.CodeUnavailable)
-}
-
-func TestAFailingDiskDoesNotFillTheLog(t *testing.T) {
-	var logged bytes.Buffer
-	fails := func() error { return errors.New("the disk fails") }
-	breaks := func(c *server.Config) { c.Live = broken{Store: c.Live, perk: fails} }
-	s := servertest.Start(t, servertest.LogTo(&logged), breaks)
-	token := s.Token()
-	const requests = 100
-	for range requests {
-		s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), nil)
-	}
-	s.Stop()
-	if lines := strings.Count(logged.String(), "request failed"); lines < 1 || lines > requests/4 {
-		t.Errorf("%d lines tell of %d failures", lines, requests)
-	}
 }

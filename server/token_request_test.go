@@ -37,7 +37,7 @@ func TestABodyWithoutParametersIsIgnored(t *testing.T) {
 		{"application/x-www-form-urlencoded", ""}, {"application/x-www-form-urlencoded", "null"},
 		{"multipart/form-data; boundary=x", "--x--"},
 	} {
-		if status := s.Do(tokenRequest(s, t, id, secret, b.mediaType, b.body), nil); status != http.StatusOK {
+		if status := s.Do(tokenRequest(s, id, secret, b.mediaType, b.body), nil); status != http.StatusOK {
 			t.Errorf("%s %q: %d", b.mediaType, b.body, status)
 		}
 	}
@@ -45,7 +45,7 @@ func TestABodyWithoutParametersIsIgnored(t *testing.T) {
 		{"application/json", " \n"}, {"application/json", "\ufeff"}, {"application/json", "\ufeff{}"},
 		{"no media type", "x"},
 	} {
-		response, err := http.DefaultClient.Do(tokenRequest(s, t, id, secret, b.mediaType, b.body))
+		response, err := http.DefaultClient.Do(tokenRequest(s, id, secret, b.mediaType, b.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestABodyWithoutParametersIsIgnored(t *testing.T) {
 	var token api.Token
 	id, secret = s.Client()
 	// as fetch sends a string
-	s.Do(tokenRequest(s, t, id, secret, "text/plain;charset=UTF-8", `{"scope":"perks:read"}`), &token)
+	s.Do(tokenRequest(s, id, secret, "text/plain;charset=UTF-8", `{"scope":"perks:read"}`), &token)
 	if token.Scope != "perks:read" {
 		t.Errorf("the scope is %q", token.Scope)
 	}
@@ -77,7 +77,7 @@ func TestTheSecretCanComeInAForm(t *testing.T) {
 		}
 		return request
 	}
-	basic := tokenRequest(s, t, id, secret, "", "").Header.Get("Authorization")
+	basic := tokenRequest(s, id, secret, "", "").Header.Get("Authorization")
 	form := func(pairs ...string) url.Values {
 		values := url.Values{"grant_type": {"client_credentials"}}
 		for i := 0; i < len(pairs); i += 2 {
@@ -127,7 +127,7 @@ func TestTheSecretCanComeInAForm(t *testing.T) {
 	}
 	wantError(t, s, post("", form("client_id", id, "client_secret", secret)), http.StatusTooManyRequests, jsonType,
 		api.CodeRateLimited)
-	wantError(t, s, tokenRequest(s, t, id, secret, "", ""), http.StatusTooManyRequests, jsonType, api.CodeRateLimited)
+	wantError(t, s, tokenRequest(s, id, secret, "", ""), http.StatusTooManyRequests, jsonType, api.CodeRateLimited)
 	s.Stop()
 	if text := logged.String(); strings.Contains(text, secret) || strings.Contains(text, url.QueryEscape(secret)) ||
 		!strings.Contains(text, "client="+id) {
@@ -149,7 +149,7 @@ func TestATokenForAGrantHasNoExpiresAt(t *testing.T) {
 		{"application/x-www-form-urlencoded", "grant_type=client_credentials", false},
 	} {
 		var body map[string]any
-		s.Do(tokenRequest(s, t, id, secret, r.mediaType, r.body), &body)
+		s.Do(tokenRequest(s, id, secret, r.mediaType, r.body), &body)
 		_, has := body["expires_at"]
 		if has != r.want || body["access_token"] == "" || body["token_type"] != "Bearer" ||
 			body["expires_in"] != 3600.0 {

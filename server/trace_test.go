@@ -52,8 +52,8 @@ const (
 func TestOnlyServerErrorsAreErrorsOfASpan(t *testing.T) {
 	var log bytes.Buffer
 	s, spans := traced(t, &log, false, trace.AlwaysSample())
-	s.Do(s.Request(s.Token(), "GET", s.LiveURL()+"/perks/tea", ""), nil)
-	s.Do(s.Request("", "GET", s.LiveURL()+"/perks", ""), nil)
+	s.Status(s.Token(), "GET", s.LiveURL()+"/perks/tea", "")
+	s.Status("", "GET", s.LiveURL()+"/perks", "")
 	s.Stop()
 	failed := named(t, spans, "GET /v2/partners/perks/:perkId")
 	if failed.Status.Code != codes.Error || !slices.Contains(failed.Attributes, attribute.String("error.type", "503")) {
@@ -87,7 +87,7 @@ func TestASpanOfTheDatabaseHasTheCodeThatTheCallerGets(t *testing.T) {
 			c.Tracer = trace.NewTracerProvider(trace.WithSyncer(spans))
 			c.Live = broken{Store: c.Live, perk: func() error { return err }}
 		})
-		s.Send(s.Request(s.Token(), "GET", s.LiveURL()+"/perks/tea", ""))
+		s.Get(s.Token(), s.LiveURL()+"/perks/tea")
 		s.Stop()
 		inside := named(t, spans, "store.Perk")
 		isError := code == "unavailable" || code == "internal"

@@ -103,10 +103,18 @@ func (s *Server) ClientWith(change func(*store.Client)) (id, secret string) {
 // Token gets a token for a new client with the scopes.
 func (s *Server) Token(scopes ...api.Scope) string {
 	s.t.Helper()
-	id, secret := s.Client(scopes...)
-	return s.TokenFor(id, secret)
+	_, token := s.Caller(scopes...)
+	return token
 }
 
+// Caller makes a client as Client does, and returns its id with a token.
+func (s *Server) Caller(scopes ...api.Scope) (id, token string) {
+	s.t.Helper()
+	id, secret := s.Client(scopes...)
+	return id, s.TokenFor(id, secret)
+}
+
+// TokenFor gets a token for the client.
 func (s *Server) TokenFor(id, secret string) string {
 	s.t.Helper()
 	request := s.Request("", http.MethodPost, s.URL+"/auth/token", "")
@@ -260,4 +268,26 @@ func (s *Server) Send(request *http.Request) (*http.Response, []byte) {
 		s.t.Fatalf("%s %s: reading the answer: %v", request.Method, request.URL, err)
 	}
 	return response, body
+}
+
+// Get sends a GET request with the token and returns the response with its whole body.
+func (s *Server) Get(token, address string) (*http.Response, []byte) {
+	s.t.Helper()
+	return s.Send(s.Request(token, http.MethodGet, address, ""))
+}
+
+// Status sends a request with the token and returns the status.
+func (s *Server) Status(token, method, address, body string) int {
+	s.t.Helper()
+	return s.Do(s.Request(token, method, address, body), nil)
+}
+
+// Read gets what is at an address, which must be there.
+func Read[T any](s *Server, token, address string) (record T, response *http.Response) {
+	s.t.Helper()
+	response, body := s.Get(token, address)
+	if err := json.Unmarshal(body, &record); err != nil || response.StatusCode != http.StatusOK {
+		s.t.Fatalf("GET %s answered %d with %q: %v", address, response.StatusCode, body, err)
+	}
+	return record, response
 }
