@@ -57,3 +57,26 @@ func TestTLSIsLimitedForEveryFallback(t *testing.T) {
 		}
 	}
 }
+
+func TestErrorsDoNotShowThePassword(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	for _, address := range []string{
+		"postgres://perks:" + secret + "@127.0.0.1:1/perks",
+		"postgres://perks:" + secret + "@127.0.0.1:1,127.0.0.1:2/perks?target_session_attrs=read-write",
+		"postgres://perks:" + secret + "@127.0.0.1:port/perks",
+		"postgres://perks:" + secret + "@[/perks",
+		"host=127.0.0.1 port=1 user=perks password='" + secret,
+		"host=127.0.0.1 port=1 user=perks password=" + secret + " connect_timeout=soon",
+		secret,
+	} {
+		_, opening := Open(t.Context(), address, Options{})
+		_, asking := Status(t.Context(), address)
+		_, naming := readAt(t.Context(), "read the identity", address, identityIn)
+		for _, err := range []error{opening, asking, naming} {
+			if err == nil || strings.Contains(err.Error(), secret) {
+				t.Errorf("%q: %v, want an error without the password", address, err)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -15,7 +16,7 @@ import (
 
 // migrated provides databases for tests that do not change the schema.
 var migrated = storetest.MigratedDatabases{Migrate: func(ctx context.Context, address string) error {
-	db, err := postgres.Open(ctx, address, postgres.Options{})
+	db, err := openPostgres(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -37,21 +38,22 @@ func with(execMode string, database func(t testing.TB) string) func(t testing.TB
 }
 
 func TestSQLite(t *testing.T) {
-	testStore(t, func(t *testing.T) store.Store { return openSQLite(t, filepath.Join(t.TempDir(), "perks.db")) })
+	testStore(t, func(t *testing.T) store.Store { return opened(t, openSQLite, newFile(t)) })
 }
 
 // TestSQLiteInSlices imports all but single perks as it otherwise imports very many.
 func TestSQLiteInSlices(t *testing.T) {
-	testStore(t, func(t *testing.T) store.Store {
-		db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{SliceRows: 1})
-		return closedLater(t, db, err)
-	}, "Order", "Import", "ImportPartly", "Reset", "Race")
+	open := func(ctx context.Context, path string) (store.Store, error) {
+		return sqlite.Open(ctx, path, sqlite.Options{SliceRows: 1})
+	}
+	testStore(t, func(t *testing.T) store.Store { return opened(t, open, newFile(t)) }, "Order", "Import",
+		"ImportPartly", "Reset", "Race")
 }
 
 func TestPostgres(t *testing.T) {
 	for _, connection := range connections {
 		t.Run(connection.name, func(t *testing.T) {
-			testStore(t, func(t *testing.T) store.Store { return openPostgres(t, connection.migrated(t)) })
+			testStore(t, func(t *testing.T) store.Store { return opened(t, openPostgres, connection.migrated(t)) })
 		})
 	}
 }
@@ -65,7 +67,7 @@ func TestPostgresInASchema(t *testing.T) {
 	var made atomic.Int64
 	testStore(t, func(t *testing.T) store.Store {
 		address := must(server.CreateSchema(t.Context(), "postgres", fmt.Sprint("schema", made.Add(1))))(t)
-		return openPostgres(t, address)
+		return opened(t, openPostgres, address)
 	}, "Redeem", "Idempotency", "Redemptions", "Import", "Audit in batches", "AuditRead", "Reset", "Race", "Health")
 }
 
@@ -73,38 +75,59 @@ func TestReopened(t *testing.T) { forEachDatabase(t, testReopened) }
 
 func TestClosedAmidWrites(t *testing.T) { forEachDatabase(t, testClosedAmidWrites) }
 
-// forEachDatabase runs a test over SQLite, and over PostgreSQL in every mode. Each call of open opens the same
-// database, which is empty at first.
-func forEachDatabase(t *testing.T, test func(t *testing.T, open func(t *testing.T) store.Store)) {
+// database is one that programs open.
+type database struct {
+	address string
+	open    open
+	status  func(ctx context.Context, address string) ([]store.Migration, error)
+	execute func(t testing.TB, address string, statements ...string)
+}
+
+// forEachDatabase runs a test with a database that is empty at first, of SQLite, and of PostgreSQL in every mode.
+func forEachDatabase(t *testing.T, test func(t *testing.T, d database)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		path := filepath.Join(t.TempDir(), "perks.db")
-		test(t, func(t *testing.T) store.Store { return openSQLite(t, path) })
+		test(t, database{newFile(t), openSQLite, sqlite.Status, executeInSQLite})
 	})
 	for _, connection := range connections {
 		t.Run(connection.name, func(t *testing.T) {
 			t.Parallel()
-			address := connection.new(t)
-			test(t, func(t *testing.T) store.Store { return openPostgres(t, address) })
+			test(t, database{connection.new(t), openPostgres, postgres.Status, storetest.Execute})
 		})
 	}
 }
 
-func openSQLite(t *testing.T, path string) store.Store {
+func newFile(t *testing.T) string { return filepath.Join(t.TempDir(), "perks.db") }
+
+// open is a driver's Open.
+type open func(ctx context.Context, address string) (store.Store, error)
+
+// opened is a program that has the database open until the test ends.
+func (d database) opened(t *testing.T) store.Store {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-	return closedLater(t, db, err)
+	return opened(t, d.open, d.address)
 }
 
-func openPostgres(t *testing.T, address string) store.Store {
+func opened(t *testing.T, open open, address string) store.Store {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), address, postgres.Options{})
-	return closedLater(t, db, err)
-}
-
-func closedLater(t *testing.T, db store.Store, err error) store.Store {
-	t.Helper()
-	noError(t, err)
+	db := must(open(t.Context(), address))(t)
 	storetest.AtEnd(t, db.Close)
 	return db
+}
+
+func openSQLite(ctx context.Context, path string) (store.Store, error) {
+	return sqlite.Open(ctx, path, sqlite.Options{})
+}
+
+func openPostgres(ctx context.Context, address string) (store.Store, error) {
+	return postgres.Open(ctx, address, postgres.Options{})
+}
+
+func executeInSQLite(t testing.TB, path string, statements ...string) {
+	t.Helper()
+	db := must(sql.Open("sqlite", path))(t)
+	defer db.Close()
+	for _, statement := range statements {
+		must(db.ExecContext(t.Context(), statement))(t)
+	}
 }

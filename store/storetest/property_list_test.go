@@ -248,9 +248,9 @@ var propertyListTests = []test{
 
 // TestPropertiesOfTwoReplicas has two programs add listings, restore and import at once.
 func TestPropertiesOfTwoReplicas(t *testing.T) {
-	forEachDatabase(t, func(t *testing.T, open func(t *testing.T) store.Store) {
-		one := newFixture(t, open(t))
-		other := newFixture(t, open(t))
+	forEachDatabase(t, func(t *testing.T, d database) {
+		one := newFixture(t, d.opened(t))
+		other := newFixture(t, d.opened(t))
 		one.addClients("owner")
 		var group errgroup.Group
 		for i, f := range []*fixture{one, other} {

@@ -200,10 +200,9 @@ func (f *fixture) isEmpty() {
 	f.equal("redemptions", len(collect(f, f.ExportRedemptions(f.ctx, ""))), 0)
 }
 
-// testReopened checks that acknowledged writes are there after the store was closed and opened again. Each call of open
-// opens the same, at first empty, database.
-func testReopened(t *testing.T, open func(t *testing.T) store.Store) {
-	f := newFixture(t, open(t))
+// testReopened checks that acknowledged writes are there after the store was closed and opened again.
+func testReopened(t *testing.T, d database) {
+	f := newFixture(t, d.opened(t))
 	f.addUsers("ann", "bob")
 	f.addClients("owner")
 	f.addPerks(fullPerk("full"), perk("p", stock(100)))
@@ -217,7 +216,7 @@ func testReopened(t *testing.T, open func(t *testing.T) store.Store) {
 	before := snapshot(f)
 	f.must(f.Close())
 
-	f = newFixture(t, open(t))
+	f = newFixture(t, d.opened(t))
 	f.equal("everything", snapshot(f), before)
 	f.equal("replayed", f.redeem(keyed(attempt("p", "ann"), "2", "key", 1)),
 		store.RedeemResult{Redemption: first.Redemption, Replayed: true})
@@ -228,10 +227,10 @@ func testReopened(t *testing.T, open func(t *testing.T) store.Store) {
 }
 
 // testClosedAmidWrites checks that Close waits for running writes, and that every write acknowledged before it is there
-// afterwards. Each call of open opens the same, at first empty, database.
-func testClosedAmidWrites(t *testing.T, open func(t *testing.T) store.Store) {
+// afterwards.
+func testClosedAmidWrites(t *testing.T, d database) {
 	const users = 200
-	f := newFixture(t, open(t))
+	f := newFixture(t, d.opened(t))
 	f.addPerks(perk("p"))
 	f.addUsers(numbered("", users)...)
 	some := make(chan struct{}, users)
@@ -248,7 +247,7 @@ func testClosedAmidWrites(t *testing.T, open func(t *testing.T) store.Store) {
 	f.must(<-closed)
 	f.equal("outcomes", counts[""]+counts[api.CodeUnavailable], users)
 
-	f = newFixture(t, open(t))
+	f = newFixture(t, d.opened(t))
 	f.equal("redemptions", len(collect(f, f.ExportRedemptions(f.ctx, ""))), counts[""])
 }
 
