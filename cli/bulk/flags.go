@@ -50,9 +50,11 @@ func (f *Flags) bind(cmd *cobra.Command, names ...string) {
 	f.flags.StringVar(&f.Format, "format", "",
 		"the format of --file: csv, tsv (with tabs) or jsonl (default by its name, or by how it begins)")
 	f.flags.StringVar(&f.Results, "results", "",
-		"the `file` with the result of each row, - for standard output (default FILE.results.jsonl; for standard input, -); with --job, its folder")
+		"the `file` with the result of each row, - for standard output (default FILE.results.jsonl; for standard "+
+			"input, -); with --job, its directory")
 	f.flags.StringVar(&f.Job, "job", "",
-		"the `NAME` of a run, for nightly jobs: its results are in NAME.results.jsonl beside the input, or in the folder --results")
+		"the `NAME` of a run, for nightly jobs: its results are in NAME.results.jsonl beside the input, or in the "+
+			"directory --results")
 	f.flags.StringVar(&f.Failed, "failed", "",
 		"write the rows that failed, each with the reason, to this `file`, as input for another run")
 	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency,

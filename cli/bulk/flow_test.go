@@ -359,17 +359,17 @@ func TestUnreadableFileIsWrongUsage(t *testing.T) {
 
 // socket returns the path of a file that is not regular, and that a test may safely replace.
 func socket(t *testing.T) string {
-	folder, err := os.MkdirTemp("", "s") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "s") // the path of a socket is short
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	listener, err := net.Listen("unix", filepath.Join(folder, "s"))
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	return filepath.Join(folder, "s")
+	return filepath.Join(dir, "s")
 }
 
 func TestResultsNeedTheirOwnRegularFile(t *testing.T) {

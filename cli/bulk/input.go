@@ -42,7 +42,7 @@ func openInput(f Flags, in io.Reader) (*input, error) {
 			return nil, command.FlagFile("file", err)
 		}
 		if info, err := file.Stat(); err == nil && info.IsDir() {
-			return nil, errors.Join(command.Usagef("--file %s is a folder.", f.File), file.Close())
+			return nil, errors.Join(command.Usagef("--file %s is a directory.", f.File), file.Close())
 		}
 		i.file, i.from = file, file
 	}

@@ -30,7 +30,7 @@ const otherName = "Give this run another name: --job NAME"
 type record struct {
 	Job     string `json:"job,omitempty"`
 	File    string `json:"file"`   // with the rows: its absolute path, or - for standard input
-	Folder  string `json:"folder"` // where the command was run
+	Dir     string `json:"folder"` // where the command was run
 	Format  string `json:"format,omitempty"`
 	Command string `json:"command"` // that resumes the run
 }
@@ -48,7 +48,7 @@ func (f Flags) resultsPath() string {
 	return f.File + resultsSuffix
 }
 
-// checkName refuses a name that is no name of a file, and results that are no folder for it.
+// checkName refuses a name that cannot name a file, and results that are not a directory for it.
 func (f Flags) checkName() error {
 	if !f.flags.Changed("job") {
 		return nil
@@ -57,7 +57,7 @@ func (f Flags) checkName() error {
 		return command.Usagef("--job %s.", err)
 	}
 	if info, err := os.Stat(f.Results); f.Results != "" && (err != nil || !info.IsDir()) {
-		return command.Usagef("With --job, --results names the folder for %s, and %s is not a folder.",
+		return command.Usagef("With --job, --results names the directory for %s, and %s is not a directory.",
 			f.Job+resultsSuffix, f.Results)
 	}
 	return nil
@@ -121,19 +121,19 @@ func (f Flags) writeRecord(s *session.Session) error {
 		return nil
 	}
 	file, err := f.absolute()
-	folder, folderErr := os.Getwd()
-	if err := errors.Join(err, folderErr); err != nil {
+	dir, dirErr := os.Getwd()
+	if err := errors.Join(err, dirErr); err != nil {
 		return err
 	}
-	return command.WritePrivateJSON(path+recordSuffix, record{f.Job, file, folder, f.Format, f.commandLine(s)})
+	return command.WritePrivateJSON(path+recordSuffix, record{f.Job, file, dir, f.Format, f.commandLine(s)})
 }
 
-// jobs returns the names of the jobs whose results are in a folder.
-func jobs(folder string) (names []string) {
-	entries, _ := os.ReadDir(folder) // sorted; none without the folder
+// jobs returns the names of the jobs whose results are in a directory.
+func jobs(dir string) (names []string) {
+	entries, _ := os.ReadDir(dir) // sorted; none without the directory
 	for _, entry := range entries {
 		if name, isJob := strings.CutSuffix(entry.Name(), resultsSuffix); isJob {
-			made, err := readRecord(filepath.Join(folder, entry.Name()))
+			made, err := readRecord(filepath.Join(dir, entry.Name()))
 			if err == nil && made.Job == name {
 				names = append(names, name)
 			}

@@ -76,7 +76,7 @@ func openJournal(resultsPath string) (*journal, error) {
 		lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 		locked, err := tryLock(lock)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, command.Usagef("--results: the folder %s does not exist.", filepath.Dir(path))
+			return nil, command.Usagef("--results: the directory %s does not exist.", filepath.Dir(path))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the journal of the results cannot be locked: %w", err)
@@ -203,7 +203,7 @@ func (j *journal) begin(b batch, rows int64, sum uint64) error {
 	if err := j.write(entry{Batch: b.String(), Rows: rows, Sum: sum}); err != nil || j.file == nil {
 		return err
 	}
-	return syncFolder(j.path)
+	return syncDir(j.path)
 }
 
 // allow records that a row may be sent, before it is. The next mark is written while the rows of the last one are sent,
@@ -293,7 +293,7 @@ func (j *journal) close(remove bool) (err error) {
 		if err := os.Remove(j.path); err != nil {
 			return fmt.Errorf("the journal of the results cannot be removed: %w", err)
 		}
-		err = syncFolder(j.path)
+		err = syncDir(j.path)
 	}
 	return errors.Join(err, j.file.Close(), j.lock.Close())
 }

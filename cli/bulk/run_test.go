@@ -22,7 +22,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// fixture runs a batch in a temporary folder, with a fixed clock that skips every wait.
+// fixture runs a batch in a temporary directory, with a fixed clock that skips every wait.
 type fixture struct {
 	t       *testing.T
 	service *service

@@ -378,12 +378,12 @@ func TestLockFollowsLinks(t *testing.T) {
 
 func TestFailedRowsDoNotOverwriteTheResults(t *testing.T) {
 	d := newFixture(t, newService(), "a", "bad")
-	folder := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(folder, "real"), 0o700),
-		os.Symlink("real", filepath.Join(folder, "alias"))); err != nil {
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "real"), 0o700),
+		os.Symlink("real", filepath.Join(dir, "alias"))); err != nil {
 		t.Fatal(err)
 	}
-	d.options.Results, d.options.Failed = filepath.Join(folder, "real", "out"), filepath.Join(folder, "alias", "out")
+	d.options.Results, d.options.Failed = filepath.Join(dir, "real", "out"), filepath.Join(dir, "alias", "out")
 	d.wantRefused("are the same file")
 	d.options.Failed = socket(t)
 	d.wantRefused("is not a regular file")

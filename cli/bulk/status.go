@@ -78,7 +78,7 @@ func (f *Flags) takeRun(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		if info, err := os.Stat(f.File); err == nil && info.IsDir() {
-			return command.Usagef("%s is a folder. Name the file of the run, or the run: --job NAME.", f.File)
+			return command.Usagef("%s is a directory. Name the file of the run, or the run: --job NAME.", f.File)
 		}
 	}
 	if err := f.checkName(); err != nil {
@@ -169,8 +169,8 @@ func (f Flags) status(ctx context.Context, s *command.Streams) (Status, error) {
 	}
 	if status.OK < status.Rows && made.Command != "" {
 		status.Resume = made.Command
-		if folder, err := os.Getwd(); err == nil && folder != made.Folder {
-			status.Resume = "cd " + command.Quote([]string{made.Folder}) + " && " + status.Resume
+		if dir, err := os.Getwd(); err == nil && dir != made.Dir {
+			status.Resume = "cd " + command.Quote([]string{made.Dir}) + " && " + status.Resume
 		}
 	}
 	return status, nil

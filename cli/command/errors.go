@@ -249,7 +249,7 @@ func Plain(err error) string {
 	case errors.As(err, &absent):
 		reason := aboutFile(absent.Err)
 		if errors.Is(absent, exec.ErrNotFound) {
-			reason = " is not installed, or its folder is not in PATH"
+			reason = " is not installed, or its directory is not in PATH"
 		}
 		return strings.Replace(text, absent.Error(), absent.Name+reason, 1)
 	case errors.As(err, &exited) && exited.Exited():
@@ -270,15 +270,15 @@ func aboutFile(err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return ": permission denied"
 	case errors.Is(err, syscall.EISDIR):
-		return " is a folder"
+		return " is a directory"
 	case errors.Is(err, syscall.ENOTDIR):
-		return ": a part of this path is a file, not a folder"
+		return ": a part of this path is a file, not a directory"
 	case errors.Is(err, syscall.ENOSPC):
 		return ": the disk is full"
 	case errors.Is(err, syscall.EROFS):
 		return ": the disk is read-only"
 	case errors.Is(err, syscall.ENOEXEC):
-		return " is no program for this computer"
+		return " is not a program for this computer"
 	}
 	return ": " + err.Error()
 }
