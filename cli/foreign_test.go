@@ -2,11 +2,9 @@ package cli_test
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,95 +16,6 @@ import (
 	"example.com/perks/cmd/dev/specserver"
 )
 
-// foreign is another implementation of the service: no error codes, no idempotency keys, prices as numbers, a token
-// with only the required fields. The test handles redeem.
-func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
-	t.Helper()
-	mux := http.NewServeMux()
-	reply := func(status int, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(status)
-			_, _ = io.WriteString(w, body)
-		}
-	}
-	mux.HandleFunc("/v2/auth/token", reply(200, `{"access_token":"opaque","expires_at":"2099-01-01T00:00:00Z"}`))
-	mux.HandleFunc("/v2/get-property/1",
-		reply(200, `{"propertyId":1,"title":"Flat","price_pw":99.90,"images":["https://a.example/x.jpg"]}`))
-	mux.HandleFunc("/v2/get-property/2", reply(404, `{"response":"Property not found"}`))
-	mux.HandleFunc("/v2/delete-property/1", reply(403, `{"response":"You do not own this"}`))
-	mux.HandleFunc("/v2/update-property/1",
-		reply(422, `{"response":"Validation failed","errors":{"title":["is taken"]}}`))
-	mux.HandleFunc("/v2/partners/perks/p", reply(200, `{"id":"p","title":"P","description":"P","city":"York"}`))
-	mux.HandleFunc("/v2/partners/perks/p/redeem", redeem)
-	const page = `{"data":[%s],"meta":{"page":1,"per_page":25,"total":1,"total_pages":1}}`
-	perk, redemption := `{"id":"p","title":"P","description":"P","city":"York","image_url":"https://a.example/p.jpg"}`,
-		`{"id":"r","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z","status":"pending","metadata":{}}`
-	mux.HandleFunc("/v2/partners/perks/users/u", func(w http.ResponseWriter, r *http.Request) {
-		records := perk
-		if r.URL.Query().Get("type") == "redeemed" {
-			records = redemption
-		}
-		reply(200, fmt.Sprintf(page, records))(w, r)
-	})
-	mux.HandleFunc("/v2/partners/perks/timeless",
-		reply(200, `{"id":"timeless","title":"T","valid_to":"","updated_at":""}`))
-	mux.HandleFunc("/v2/partners/perks/users/timeless", reply(200, fmt.Sprintf(page,
-		`{"id":"r","perk_id":"p","user_id":"u","redeemed_at":"","status":"approved","metadata":{"used_at":""}}`)))
-	mux.HandleFunc("/v2/partners/perks/q/redeem", reply(201, strings.Replace(redemption, `"p"`, `"q"`, 1)))
-	mux.HandleFunc("/v2/partners/perks/q", reply(200, strings.Replace(perk, `"p"`, `"q"`, 1)))
-	mux.HandleFunc("/v2/partners/perks/silent/eligibility", reply(200,
-		`{"perk_id":"silent","user_id":"u","eligible":false}`))
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	return newTerminal(t, map[string]string{
-		session.EnvAPIURL: server.URL + "/v2", session.EnvClientID: "c", session.EnvClientSecret: "s",
-	})
-}
-
-func TestForeignServer(t *testing.T) {
-	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(409)
-		_, _ = io.WriteString(w, `{"response":"Already redeemed"}`)
-	})
-	if r := x.must("property", "get", "1", "--jq", ".price_pw"); r.out != "99.90\n" || r.err != "" {
-		t.Errorf("a numeric price: %+v", r)
-	}
-	for args, want := range map[string]string{
-		"property get 2":         `5 {"error":{"code":"http_404","message":"Property not found","status":404}}`,
-		"perk redeem p --user u": `6 {"error":{"code":"http_409","message":"Already redeemed","status":409}}`,
-		"property delete 1 --yes": `4 {"error":{"code":"http_403",` +
-			`"message":"You do not own this. See which client you are: perksctl auth status","status":403}}`,
-		"property update 1 --title x": `1 {"error":{"code":"validation_failed","message":"Validation failed",` +
-			`"status":422,"errors":{"title":["is taken"]}}}`,
-	} {
-		r := x.run(append(strings.Fields(args), "-o", "json")...)
-		if got := string(rune('0'+r.code)) + " " + strings.TrimSpace(r.err); got != want || r.out != "" {
-			t.Errorf("%q:\n got %s\nwant %s", args, got, want)
-		}
-	}
-}
-
-// Nobody shall read the year 1 where a service does not tell a time.
-func TestTimesThatAreNotKnown(t *testing.T) {
-	x := foreign(t, http.NotFound)
-	for _, args := range []string{"perk get timeless", "user perks timeless --type redeemed"} {
-		for _, format := range []string{"table", "json", "csv", "yaml"} {
-			if r := x.must(append(strings.Fields(args), "-o", format)...); strings.Contains(r.out, "0001") {
-				t.Errorf("%s -o %s:\n%s", args, format, r.out)
-			}
-		}
-	}
-	r := x.must("perk", "get", "timeless", "--jq", "[.valid_to, .created_at, .updated_at]")
-	if r.out != "[null,null,null]\n" {
-		t.Errorf("times are %s", r.out)
-	}
-	r = x.must("user", "perks", "timeless", "--type", "redeemed", "--jq", ".[] | [.redeemed_at, .metadata]")
-	if r.out != `[null,{"used_at":""}]`+"\n" {
-		t.Errorf("the redemption is %s", r.out)
-	}
-}
-
 func TestAListThatMixesPerksAndRedemptions(t *testing.T) {
 	j := atSpecification(t, specserver.Options{Freedoms: specserver.Freedoms{MixedLists: true}})
 	j.expect(done, "perk", "redeem", j.server.PerkID(3), "--user", j.server.UserID(1))
@@ -116,57 +25,6 @@ func TestAListThatMixesPerksAndRedemptions(t *testing.T) {
 		r := j.expect(done, "user", "perks", j.server.UserID(1), "--type", kind, "--all", "--jq", "length")
 		if r.out != want[0]+"\n" || !strings.Contains(r.err, want[1]) || strings.Count(r.err, "\n") > 1 {
 			t.Errorf("%s: %s%s", kind, r.out, r.err)
-		}
-	}
-}
-
-// A service that sends no code has its own reasons, and perksctl knows none of them.
-func TestNoCodeIsInvented(t *testing.T) {
-	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(400)
-		_, _ = io.WriteString(w, `{"response":"The perk cannot be redeemed on Sundays"}`)
-	})
-	r := x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
-	want := `{"error":{"code":"http_400","message":"The perk cannot be redeemed on Sundays","status":400}}` + "\n"
-	if r.code != 1 || r.err != want {
-		t.Errorf("%+v", r)
-	}
-	// The user has redeemed p, and q, which can't be redeemed, is not in the list of what can.
-	r = x.run("perk", "redeem", "q", "--user", "u", "--dry-run", "-o", "json")
-	if r.code != 6 || strings.Contains(r.out+r.err, "sold") ||
-		!strings.Contains(r.out+r.err, `is not among the perks for user \"u\". The service does not say why.`) {
-		t.Errorf("a dry run: %+v", r)
-	}
-}
-
-// What a service took and rejected is no success, and neither is a status that perksctl does not know.
-func TestARedemptionThatIsNotInForce(t *testing.T) {
-	status := "rejected"
-	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(201)
-		_, _ = io.WriteString(w, `{"id":"r-1","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z",`+
-			`"metadata":{},"status":"`+status+`"}`)
-	})
-	for _, test := range []struct {
-		status, code, outcome string
-		exit                  int
-	}{
-		{"rejected", "rejected", "failed", 1}, {"cancelled", "unknown_status", "unknown", 8},
-	} {
-		status = test.status
-		r := x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
-		if r.code != test.exit || !strings.Contains(r.err, `"code":"`+test.code+`"`) ||
-			strings.Contains(r.err, "Redeemed") ||
-			!strings.Contains(r.out, `"status": "`+test.status+`"`) {
-			t.Errorf("%q: %+v", test.status, r)
-		}
-		file := write(t, filepath.Join(t.TempDir(), "winners.csv"), "perk,user\np,u\nq,u\n")
-		r = x.run("perk", "redeem", "--file", file)
-		results, _ := os.ReadFile(file + ".results.jsonl")
-		if r.code != 7 || !strings.Contains(r.err, "2 rows: 0 done, 1 waits for approval, 1 "+test.outcome+".") ||
-			!strings.Contains(string(results), `"outcome":"`+test.outcome+`","status":201,"code":"`+test.code+`"`) ||
-			!strings.Contains(string(results), `"redemption_status":"pending"`) {
-			t.Errorf("%q in a file: %+v\n%s", test.status, r, results)
 		}
 	}
 }
@@ -243,24 +101,6 @@ func TestEveryCommandAtAServerWithoutExtensions(t *testing.T) {
 	}
 }
 
-// TestAWaitWithoutEventsEndsInTime looks at a redemption again and again, and would look next after the timeout.
-func TestAWaitWithoutEventsEndsInTime(t *testing.T) {
-	looks := 0
-	mux := http.NewServeMux()
-	mux.HandleFunc("/v2/partners/redemptions/r", func(w http.ResponseWriter, r *http.Request) {
-		looks++
-		_, _ = io.WriteString(w, `{"id":"r","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z",`+
-			`"status":"pending","metadata":{},"client_id":"c","decided_at":null,"reason":null}`)
-	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL + "/v2", session.EnvToken: "t"})
-	r := x.run("redemption", "wait", "r", "--timeout", "900ms")
-	if r.code != 8 || !strings.Contains(r.err, "Redemption r is still pending after 900ms.") || looks != 1 {
-		t.Errorf("after %d looks: %+v", looks, r)
-	}
-}
-
 // TestAServerThatCannotChooseEvents has two redemptions behind other events, and answers with the newest of any type.
 func TestAServerThatCannotChooseEvents(t *testing.T) {
 	var events []string
@@ -290,69 +130,6 @@ func TestAServerWithoutSandboxGetsAdvice(t *testing.T) {
 	r := atSpecification(t, specserver.Options{}).run("perk", "list", "--sandbox")
 	if r.code != 5 || !strings.HasSuffix(r.err,
 		"\nThis is about the sandbox. Whether there is one: perksctl doctor --sandbox\n") {
-		t.Errorf("%+v", r)
-	}
-}
-
-func TestAServerThatDoesNotSayWhy(t *testing.T) {
-	x := foreign(t, http.NotFound)
-	if r := x.run("user", "can", "u", "silent"); r.code != 6 ||
-		!strings.Contains(r.err, "The service does not say why.") {
-		t.Errorf("a service that gives no reason: %+v", r)
-	}
-	if r := x.run("user", "can", "u", "missing"); r.code != 5 ||
-		strings.Contains(r.err, "has no check of eligibility") {
-		t.Errorf("an unknown perk: %+v", r)
-	}
-}
-
-func TestUnknownRedeemOutcomeAdvisesCommands(t *testing.T) {
-	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		connection, _, _ := w.(http.Hijacker).Hijack()
-		connection.Close()
-	})
-	r := x.run("perk", "redeem", "p", "--user", "it's me", "--metadata", `{"a": 1}`, "--idempotency-key", "k-1",
-		"--sandbox=false")
-	retry := `perksctl --sandbox=false perk redeem p --user 'it'\''s me' --metadata '{"a": 1}' --idempotency-key k-1` +
-		"\n"
-	check := `perksctl --sandbox=false user perks 'it'\''s me' --type redeemed` + "\n"
-	if r.code != 8 || !strings.Contains(r.err, "may have been carried out") || !strings.Contains(r.err, retry) ||
-		!strings.Contains(r.err, check) {
-		t.Errorf("%+v", r)
-	}
-	r = x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
-	if r.code != 8 || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, `"code":"outcome_unknown"`) ||
-		!strings.Contains(r.err, "--idempotency-key ") {
-		t.Errorf("%+v", r)
-	}
-}
-
-func TestUnknownOutcomeOfACreationAdvisesCommands(t *testing.T) {
-	creations := 0
-	loses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == "POST" {
-			creations++
-		}
-		_, _ = io.Copy(io.Discard, r.Body)
-		panic(http.ErrAbortHandler)
-	}))
-	t.Cleanup(loses.Close)
-	x := newTerminal(t, map[string]string{session.EnvAPIURL: loses.URL + "/v2", session.EnvToken: "t"})
-	r := x.run("property", "create", "--title", "it's new", "--price-pw", "1", "--timeout", "5s")
-	retry, check := `property create --title 'it'\''s new' --price-pw 1 --idempotency-key `, "property list --own\n"
-	if r.code != 8 || creations != 1 || !strings.Contains(r.err, "may have been carried out") ||
-		!strings.Contains(r.err, retry) || !strings.Contains(r.err, check) {
-		t.Errorf("after %d requests: %+v", creations, r)
-	}
-}
-
-func TestTimeoutLimitsTheCommand(t *testing.T) {
-	release := make(chan struct{})
-	x := foreign(t, func(w http.ResponseWriter, r *http.Request) { <-release })
-	t.Cleanup(func() { close(release) })
-	r := x.run("perk", "redeem", "p", "--user", "u", "--timeout", "50ms")
-	if r.code != 8 || !strings.Contains(r.err, "it took too long") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -221,27 +221,3 @@ func TestEnvironmentIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-func TestMistypedCommands(t *testing.T) {
-	x := newTerminal(t, nil)
-	for line, want := range map[string]string{
-		"prek list":         `"prek" is not a command of perksctl. Did you mean "perk"?`,
-		"perk lst":          `"lst" is not a command of perksctl perk. Did you mean "list"?`,
-		"perk lst --limt 3": `"lst" is not a command of perksctl perk. Did you mean "list"?`,
-		"perk list --limt":  `perksctl perk list has no flag --limt. Did you mean --limit?`,
-		"perk get --feilds": `perksctl perk get has no flag --feilds. Did you mean --fields?`,
-		"help nope":         `"nope" is not a command of perksctl. Run perksctl --help`,
-		"help perk lst":     `"lst" is not a command of perksctl perk. Did you mean "list"?`,
-		"help version x":    `perksctl version has no subcommands, so there is no "x".`,
-		"completion zhs":    `There is no completion for "zhs". Did you mean "zsh"?`,
-		"completion":        "SHELL is missing.",
-	} {
-		if r := x.run(strings.Fields(line)...); r.code != 2 || r.out != "" ||
-			!strings.HasPrefix(r.err, "error: "+want) {
-			t.Errorf("perksctl %s: %+v", line, r)
-		}
-	}
-	if r := x.must("help", "perks", "list"); !strings.Contains(r.out, "perksctl perk list [flags]") {
-		t.Errorf("help by an alias: %+v", r)
-	}
-}

@@ -3,7 +3,6 @@ package cli_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -135,23 +134,5 @@ func TestClosedStreamsDoNoHarm(t *testing.T) {
 	}
 	if r := x.must("profile", "show", "--jq", ".client_id"); r.out != facts["CLIENT"]+"\n" {
 		t.Errorf("the configuration is now\n%s", r.out)
-	}
-}
-
-func TestMissingInputIsAnError(t *testing.T) {
-	x, _ := loggedIn(t)
-	for line, want := range map[string]string{
-		"login --secret-stdin --api-url http://127.0.0.1:1/v2 --client-id c": "error: ",
-		"property delete 42":   "--yes",
-		"api POST x --input -": "error: ",
-	} {
-		cmd := exec.Command("bash", "-c", "exec perksctl "+line+" <&-")
-		cmd.Env = x.process().Env
-		var stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = io.Discard, &stderr
-		_ = cmd.Run()
-		if code := cmd.ProcessState.ExitCode(); code < 1 || code > 8 || !strings.Contains(stderr.String(), want) {
-			t.Errorf("perksctl %s: exit code %d\n%s", line, code, &stderr)
-		}
 	}
 }

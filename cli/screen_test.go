@@ -3,7 +3,6 @@ package cli_test
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -104,31 +103,6 @@ func TestCOLUMNSIsUsedIfTerminalHasNoSize(t *testing.T) {
 	}
 	if got := width(60, "30"); got <= 30 {
 		t.Errorf("COLUMNS=30 overrides the terminal's size: %d", got)
-	}
-}
-
-func TestColourSettings(t *testing.T) {
-	x, _ := loggedIn(t)
-	for _, test := range []struct {
-		env  string
-		args string
-		want bool
-	}{
-		{"", "", true}, {"TERM=dumb", "", false}, {"NO_COLOR=1", "", false}, {"", "--no-color", false},
-		{"CLICOLOR_FORCE=1", "", true}, {"CLICOLOR_FORCE=1", "--no-color", false},
-	} {
-		x.env["TERM"], x.env["NO_COLOR"], x.env["CLICOLOR_FORCE"] = "xterm", "", ""
-		if name, value, ok := strings.Cut(test.env, "="); ok {
-			x.env[name] = value
-		}
-		shown, _, _ := x.onScreen(80, strings.Fields("perk list "+test.args)...)
-		if got := strings.Contains(shown, "\x1b["); got != test.want {
-			t.Errorf("%s %s: colour is %t\n%q", test.env, test.args, got, shown)
-		}
-	}
-	x.env["CLICOLOR_FORCE"], x.env["NO_COLOR"] = "1", ""
-	if r := x.run("perk", "get", "nowhere"); !strings.HasPrefix(r.err, "\x1b[31merror: ") {
-		t.Errorf("forced without a terminal: %s", fmt.Sprintf("%q", r.err))
 	}
 }
 

@@ -3,14 +3,22 @@ package cli_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"example.com/perks/api"
@@ -24,13 +32,52 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"perksctl": func() { os.Exit(cli.Main(os.Args[1:], command.SystemStreams(), session.Environment())) },
+		"types":    types,
 	})
+}
+
+// types is a program that runs another one on a terminal of 100 columns, and types its first argument, where \n is the
+// enter key. After that the input ends.
+func types() {
+	open := func() (screen, tty *os.File) {
+		screen, tty, err := pty.Open()
+		if err != nil {
+			panic(err)
+		}
+		stty := exec.Command("stty", "-echo", "-opost", "cols", "100")
+		stty.Stdin = tty
+		if err := stty.Run(); err != nil {
+			panic(err)
+		}
+		return screen, tty
+	}
+	keyboard, in := open()
+	screen, out := open()
+	cmd := exec.Command(os.Args[2], os.Args[3:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, in
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	in.Close()
+	out.Close()
+	const end = "\x04"
+	_, _ = keyboard.WriteString(strings.ReplaceAll(os.Args[1], `\n`, "\n") + end + end)
+	var copies sync.WaitGroup
+	copies.Go(func() { _, _ = io.Copy(os.Stderr, keyboard) }) // both end when the program does
+	copies.Go(func() { _, _ = io.Copy(os.Stdout, screen) })
+	copies.Wait()
+	_ = cmd.Wait()
+	os.Exit(cmd.ProcessState.ExitCode())
 }
 
 // TestScripts runs commands as separate processes against the real server. Each script has its own server with the data
 // of seed, and these commands in addition to those of testscript:
 //
 //	exits CODE command...   the command must exit with this code
+//	fails TEXT argument...  perksctl must fail, and say this without a word of a library
+//	completes WORDS want... perksctl completes the last word, _ for an empty one, to these values and directive
+//	serve FILE              starts the server of another implementation, and makes it the service of perksctl
+//	types KEYS command...   runs the command on a terminal, and types the keys, \n for enter
 //	log-in                  logs in as the owner of property 42
 //	stop-server             stops the server at $API_URL
 //	remember NAME           sets the variable to what the last command wrote to stdout
@@ -51,10 +98,12 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"log-in": logIn,
-			"stop-server": func(ts *testscript.TestScript, _ bool,
-				_ []string) {
+			"exits":     exits,
+			"fails":     fails,
+			"completes": completes,
+			"serve":     serve,
+			"log-in":    logIn,
+			"stop-server": func(ts *testscript.TestScript, _ bool, _ []string) {
 				ts.Value("server").(*servertest.Server).Stop()
 			},
 			"remember": func(ts *testscript.TestScript, _ bool, args []string) {
@@ -123,6 +172,87 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func fails(ts *testscript.TestScript, _ bool, args []string) {
+	if ts.Exec("perksctl", args[1:]...) == nil {
+		ts.Fatalf("it succeeds")
+	}
+	message := ts.ReadFile("stderr")
+	if !strings.Contains(message, args[0]) {
+		ts.Fatalf("it does not say %q", args[0])
+	}
+	if found := librariesWords.FindString(message); found != "" {
+		ts.Fatalf("it says %q", found)
+	}
+}
+
+func completes(ts *testscript.TestScript, _ bool, args []string) {
+	words := strings.Fields(args[0])
+	if last := len(words) - 1; words[last] == "_" {
+		words[last] = ""
+	}
+	ts.Check(ts.Exec("perksctl", append([]string{"__complete"}, words...)...))
+	message, _ := strings.CutPrefix(ts.ReadFile("stderr"), "Completion ended with directive: ")
+	if strings.Count(message, "\n") != 1 {
+		ts.Fatalf("it writes a message")
+	}
+	if got := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"); !slices.Equal(got, args[1:]) {
+		ts.Fatalf("got %q", got)
+	}
+}
+
+// serve starts a server without any code of ours. Each line of the file is a method, a path below /v2, perhaps with a
+// query, a status and a body. The status "lost" closes the connection without a reply, and "silent" waits. The file
+// "requests" gets a line for each request.
+func serve(ts *testscript.TestScript, _ bool, args []string) {
+	routes := strings.Split(ts.ReadFile(args[0]), "\n")
+	requests := ts.MkAbs("requests")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		file, err := os.OpenFile(requests, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			fmt.Fprintf(file, "%s %s %s\n", r.Method, r.URL.Path, body)
+			file.Close()
+		}
+		for _, route := range routes {
+			if parts := strings.SplitN(route, " ", 4); len(parts) > 2 && matches(parts, r) {
+				reply(w, r, parts)
+				return
+			}
+		}
+		http.NotFound(w, r)
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("PERKSCTL_API_URL", server.URL+"/v2")
+	ts.Setenv("PERKSCTL_TOKEN", "t")
+}
+
+func matches(route []string, r *http.Request) bool {
+	address, err := url.Parse("/v2" + route[1])
+	if err != nil || route[0] != r.Method || address.Path != r.URL.Path {
+		return false
+	}
+	for name := range address.Query() {
+		if address.Query().Get(name) != r.URL.Query().Get(name) {
+			return false
+		}
+	}
+	return true
+}
+
+func reply(w http.ResponseWriter, r *http.Request, route []string) {
+	switch status := route[2]; status {
+	case "lost":
+		panic(http.ErrAbortHandler)
+	case "silent":
+		<-r.Context().Done()
+	default:
+		code, _ := strconv.Atoi(status)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, strings.Join(route[3:], ""))
 	}
 }
 

@@ -113,14 +113,3 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		}
 	}
 }
-
-func TestVersionNeedsNoFilesOrServer(t *testing.T) {
-	x := newTerminal(t, map[string]string{session.EnvAPIURL: "http://127.0.0.1:1/v2"})
-	x.env[session.EnvConfigDir] = filepath.Join(t.TempDir(), "missing")
-	if r := x.must("version"); r.err != "" || !strings.HasPrefix(r.out, "perksctl ") {
-		t.Errorf("%+v", r)
-	}
-	if _, err := os.Stat(x.env[session.EnvConfigDir]); !os.IsNotExist(err) {
-		t.Errorf("version created the configuration directory: %v", err)
-	}
-}

@@ -28,20 +28,6 @@ func redeemed(t *testing.T, rows string, scopes ...api.Scope) (x *terminal, file
 	return x, file
 }
 
-func TestUndoAsksOnATerminal(t *testing.T) {
-	x, file := redeemed(t, "perk,user\ncoffee,alice\n", api.ScopeRedemptionsVoid)
-	question := "Undo 1 row of " + file + ".results.jsonl at " + x.env[session.EnvAPIURL]
-	no := x.typing("n\n", "bulk", "undo", file, "--reason", "mistake")
-	if no.code != 3 || !strings.HasPrefix(no.err, question) ||
-		!strings.Contains(no.err, "Cancelled; nothing was changed.") {
-		t.Errorf("no: %+v", no)
-	}
-	if yes := x.typing("y\n", "bulk", "undo", file, "--reason", "mistake"); yes.code != 0 ||
-		!strings.Contains(yes.err, "1 row: 1 done.") {
-		t.Errorf("yes: %+v", yes)
-	}
-}
-
 // A client that may void, and not reject, takes back what it can.
 func TestUndoNamesRowsThatItCannotTakeBack(t *testing.T) {
 	x, file := redeemed(t, "perk,user\nspa-day,alice\ncoffee,alice\n", api.ScopeRedemptionsVoid,

@@ -95,52 +95,10 @@ func (r report) wantCode(code int) {
 	}
 }
 
-func TestHealthyService(t *testing.T) {
-	server := servertest.Start(t)
-	id, secret := server.Client()
-	p := newFixture(t, server.URL, session.EnvClientID, id, session.EnvClientSecret, secret)
-	r := diagnose(t, p.diagnosis("--sandbox"))
-	r.want("configuration", ok, "There is no "+filepath.Join(p.dir, "config.yaml"), "")
-	r.want("profile", ok, "Commands go to the sandbox of "+server.URL+" (from the environment) as "+id, "")
-	r.want("proxy", ok, "No proxy", "")
-	r.want("network", ok, "takes connections", "")
-	r.want("tls", ok, "only within this computer", "")
-	r.want("health", ok, "The service is healthy", "")
-	r.want("clock", ok, "agree", "")
-	r.want("secret", ok, "The environment has the credentials", "")
-	r.want("credentials", ok, ", valid until 20", "")
-	r.want("scopes", ok, "every scope: perks:read, perks:redeem, properties:create, properties:read, properties:write",
-		"")
-	r.want("perks", ok, "The perks of the sandbox of "+server.URL, "")
-	r.want("version", ok, "perksctl 1.2.3", "")
-	r.wantCode(command.ExitOK)
-}
-
 func TestCredentials(t *testing.T) {
 	server := servertest.Start(t)
 	reader, readerSecret := server.Client(api.ScopePerksRead)
 	writer, writerSecret := server.Client(api.ScopePropertiesWrite)
-	t.Run("wrong secret", func(t *testing.T) {
-		r := diagnose(t, newFixture(t, server.URL).diagnosis())
-		r.want("health", ok, "healthy", "")
-		r.want("credentials", failed, "", "perksctl auth login")
-		r.want("scopes", notChecked, "because the check of credentials did not succeed", "")
-		r.want("version", ok, "", "")
-		r.wantCode(command.ExitDenied)
-	})
-	t.Run("no secret", func(t *testing.T) {
-		r := diagnose(t, newFixture(t, server.URL, session.EnvClientSecret, "").diagnosis())
-		r.want("secret", ok, "PERKSCTL_KEYRING is off. No secret is saved for this profile.", "")
-		r.want("credentials", failed, "PERKSCTL_CLIENT_ID is set, but no secret is known for it", "")
-		r.wantCode(command.ExitDenied)
-	})
-	t.Run("invalid token", func(t *testing.T) {
-		r := diagnose(t, newFixture(t, server.URL, session.EnvToken, "nonsense").diagnosis())
-		r.want("credentials", ok, "The token comes from PERKSCTL_TOKEN", "")
-		r.want("scopes", notChecked, "scopes are unknown", "")
-		r.want("perks", failed, "", "PERKSCTL_TOKEN has expired or belongs elsewhere")
-		r.wantCode(command.ExitDenied)
-	})
 	t.Run("few scopes", func(t *testing.T) {
 		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret,
 			readerSecret).diagnosis())
@@ -168,21 +126,6 @@ func TestCredentials(t *testing.T) {
 		r.want("perks", warning, "may not read the perks", "operator")
 		r.wantCode(command.ExitOK)
 	})
-}
-
-func TestConnectionRefused(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
-	r := diagnose(t, newFixture(t, "http://"+listener.Addr().String()+"/v2").diagnosis())
-	r.want("network", failed, "Connection refused", "Is the server running")
-	for _, check := range []string{"tls", "health", "clock", "credentials", "scopes", "perks"} {
-		r.want(check, notChecked, "did not succeed", "")
-	}
-	r.want("secret", ok, "", "")
-	r.wantCode(command.ExitUnreached)
 }
 
 func TestServerNeverResponds(t *testing.T) {
@@ -226,30 +169,6 @@ func TestWrongAddress(t *testing.T) {
 		r.want("credentials", notChecked, "", "")
 		r.wantCode(command.ExitUsage)
 	}
-}
-
-func TestMissingHealthCheckIsAWarning(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch r.URL.Path {
-		case "/v2/auth/token":
-			_, _ = io.WriteString(w, `{"access_token":"opaque","expires_at":"2099-01-01T00:00:00Z"}`)
-		case "/v2/partners/perks":
-			_, _ = io.WriteString(w, `{"data":[],"meta":{}}`)
-		default:
-			w.WriteHeader(404)
-			_, _ = io.WriteString(w, `{"response":"Not found"}`)
-		}
-	}))
-	defer server.Close()
-	r := diagnose(t, newFixture(t, server.URL+"/v2").diagnosis())
-	r.want("health", warning, "has no health check", "")
-	r.want("scopes", notChecked, "scopes are unknown", "")
-	r.want("perks", ok, "", "")
-	r.wantCode(command.ExitOK)
-	r = diagnose(t, newFixture(t, server.URL+"/v2").diagnosis("--sandbox"))
-	r.want("perks", failed, "has no sandbox", "--sandbox=false")
-	r.wantCode(command.ExitUsage)
 }
 
 func TestWrongClock(t *testing.T) {
@@ -317,56 +236,6 @@ func TestSentenceLeavesAPathAsItIs(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-}
-
-func TestConfiguration(t *testing.T) {
-	for name, test := range map[string]struct {
-		yaml           string
-		mode           os.FileMode
-		flags          []string
-		check, outcome string
-		found          string
-		code           int
-	}{
-		"unreadable": {"nonsense: 1\n", 0o600, nil, "configuration", failed, "\"nonsense\" is not known",
-			command.ExitUsage},
-		"writable by others": {"profiles: {}\n", 0o666, nil, "configuration", warning, "can be changed by other users",
-			command.ExitDenied},
-		"empty": {"profiles: {}\n", 0o600, nil, "profile", failed, "no address of the API is known",
-			command.ExitDenied},
-		"unknown profile": {"profiles: {a: {api-url: https://a, client-id: c}}\n", 0o600, []string{"--profile", "b"},
-			"profile", failed, `There is no profile "b"`, command.ExitUsage},
-		"unencrypted": {"profiles: {default: {api-url: http://192.0.2.1, client-id: c}}\n", 0o600, nil,
-			"profile", failed, "unencrypted", command.ExitUsage},
-	} {
-		p := newFixture(t, "")
-		file := filepath.Join(p.dir, "config.yaml")
-		if err := os.WriteFile(file, []byte(test.yaml), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(file, test.mode); err != nil {
-			t.Fatal(err)
-		}
-		r := diagnose(t, p.diagnosis(test.flags...))
-		t.Log(name)
-		if f := r.findings[test.check]; f.Outcome != test.outcome || !strings.Contains(f.Found, test.found) {
-			t.Errorf("%s: %+v", name, f)
-		}
-		r.want("network", notChecked, "", "")
-		r.wantCode(test.code)
-	}
-}
-
-func TestSecretFileReadableByOthers(t *testing.T) {
-	server := servertest.Start(t)
-	p := newFixture(t, server.URL, session.EnvClientSecret, "")
-	if err := os.WriteFile(filepath.Join(p.dir, "secrets.json"), []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	r := diagnose(t, p.diagnosis())
-	r.want("secret", failed, "can be read by other users", "")
-	r.want("credentials", notChecked, "the check of secret", "")
-	r.wantCode(command.ExitDenied)
 }
 
 func TestInterruptStopsDoctor(t *testing.T) {

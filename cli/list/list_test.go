@@ -60,19 +60,6 @@ func TestFlagsBecomeOptions(t *testing.T) {
 	}
 }
 
-func TestRefusedFlags(t *testing.T) {
-	for _, args := range []string{
-		"--page 0", "--page -1", "--per-page 0", "--per-page 101", "--limit 0", "--all --limit 1", "--all --page 1",
-		"--limit 1 --page 1",
-		"--radius 5", "--near 1,2 --radius 0", "--near 1,2 --radius 501", "--near 0x1p4,1", "--near 1,2 --radius NaN",
-		"--near 1", "--near 1,2,3", "--near x,y", "--near 90.1,0", "--near 0,181", "--near NaN,0",
-	} {
-		if _, _, err := parse(t, args); err == nil {
-			t.Errorf("%q was accepted", args)
-		}
-	}
-}
-
 // pages returns a list of items, two to a page. With numbers, the server sends the total.
 func pages(items int, numbers bool, requests *int) iter.Seq2[api.Page[json.RawMessage], error] {
 	return func(yield func(api.Page[json.RawMessage], error) bool) {

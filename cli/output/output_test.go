@@ -354,23 +354,6 @@ func TestListReportsFailure(t *testing.T) {
 	}
 }
 
-func TestInvalidOptionsAreRefused(t *testing.T) {
-	for want, options := range map[string]output.Options{
-		`"jsn" is not an output format. Did you mean "json"? The formats are table, json, yaml, csv, jsonl, id.`: {Format: "jsn"},
-		`Use --jq or --template, not both.`:                {JQ: ".", Template: "x"},
-		`--jq and --template need JSON, not --output csv.`: {JQ: ".", Format: "csv"},
-		`"titel" is not a field here. Did you mean "title"? The fields are id, title, city, price, lat, images, extra.`: {Fields: []string{"id", "titel"}},
-		`The --jq expression is not valid: unexpected token "|".`:                                                       {JQ: "|"},
-		`The --template is not valid: a {{ is not closed by }}.`:                                                        {Template: "{{"},
-	} {
-		_, err := run(t, options, false, list(nil))
-		var usage *command.UsageError
-		if !errors.As(err, &usage) || usage.Message != want {
-			t.Errorf("%+v:\n got %v\nwant %s", options, err, want)
-		}
-	}
-}
-
 func TestFailingExpressionsAreErrors(t *testing.T) {
 	for _, options := range []output.Options{{JQ: ".[0].title.x"}, {Template: "{{.id}}"}} {
 		if _, err := run(t, options, false, list(items())); err == nil {

@@ -3,7 +3,6 @@ package output_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -192,20 +191,6 @@ func TestProgramsReadTimesInUTC(t *testing.T) {
 	}
 	if moment.Hour() != 1 {
 		t.Error("the record was changed")
-	}
-}
-
-func TestInvalidFields(t *testing.T) {
-	for want, options := range map[string]output.Options{
-		`--fields names "id" twice.`:                          {Fields: []string{"id", " id"}},
-		`--fields has an empty name in it.`:                   {Fields: []string{"id", ""}},
-		`--output id writes only the id: leave out --fields.`: {Fields: []string{"title"}, Format: "id"},
-		`--raw needs --output csv.`:                           {Raw: true},
-		`--raw needs --output csv. `:                          {Raw: true, Format: "json"},
-	} {
-		if err := options.Check(); fmt.Sprint(err) != strings.TrimSpace(want) {
-			t.Errorf("%+v: %v, want %s", options, err, want)
-		}
 	}
 }
 

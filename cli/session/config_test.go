@@ -108,19 +108,3 @@ func TestCheckName(t *testing.T) {
 		}
 	}
 }
-
-func TestInvalidFileIsExplained(t *testing.T) {
-	for text, want := range map[string]string{
-		"profiles: 5\n": "line 1: \"5\" is not valid here",
-		"profiles:\n  a:\n    api-url: [1]\n  b: {x: 1}\n": "line 3: this is not valid here; line 4: \"x\" is not " +
-			"known",
-		"profiles: {\n": "line 1: a value is not complete",
-		"profiles:\n  work:\n    insecure_http: true\n": "line 3: \"insecure_http\" is not known",
-	} {
-		path := write(t, text)
-		_, err := session.ConfigFile(path).Load()
-		if err == nil || err.Error() != path+" cannot be read: "+want+". Correct it, or rename it and log in again." {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
 
@@ -88,29 +87,6 @@ func TestConnectionPrecedence(t *testing.T) {
 		if joined := strings.Join([]string{got.ProfileName, got.ClientID, mode, got.APIURL}, " "); err != nil ||
 			joined != test.want {
 			t.Errorf("%s: %q, %v; want %q", name, joined, err, test.want)
-		}
-	}
-}
-
-func TestRefusedConnections(t *testing.T) {
-	for want, test := range map[string]struct {
-		yaml  string
-		env   map[string]string
-		flags []string
-		code  int
-	}{
-		"Not logged in: no address": {"", nil, nil, command.ExitDenied},
-		"No profile is current. Choose one of a": {"profiles: {a: {api-url: https://a, client-id: c}}\n", nil, nil,
-			command.ExitDenied},
-		`no profile "wrok". Did you mean "work"?`: {yaml, nil, []string{"--profile", "wrok"}, command.ExitUsage},
-		"would send the secret unencrypted":       {yaml, nil, []string{"--profile", "plain"}, command.ExitUsage},
-		"is not an address of the API": {yaml, map[string]string{session.EnvAPIURL: "perks"}, nil,
-			command.ExitUsage},
-		`line 1: "nonsense" is not known`: {"nonsense: 1\n", nil, nil, command.ExitUsage},
-	} {
-		_, err := start(t, test.yaml, test.env, test.flags...).Connection()
-		if err == nil || !strings.Contains(err.Error(), want) || output.ExitCode(err) != test.code {
-			t.Errorf("got %v (exit %d), want %q (exit %d)", err, output.ExitCode(err), want, test.code)
 		}
 	}
 }
