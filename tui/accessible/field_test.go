@@ -9,7 +9,6 @@ import (
 )
 
 func TestFieldPromptsAndInput(t *testing.T) {
-	colours := []string{"red", "green"}
 	for _, test := range []struct {
 		field        widget.Field
 		current      string
@@ -28,12 +27,6 @@ func TestFieldPromptsAndInput(t *testing.T) {
 			""},
 		{widget.Field{Label: "Sandbox", Kind: widget.Switch}, "no", "Sandbox, yes or no (now no): ", "maybe", "",
 			"Type yes or no."},
-		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red",
-			"Colour: 1 red, 2 green (now red): ", "2", "green", ""},
-		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red",
-			"Colour: 1 red, 2 green (now red): ", "gre", "green", ""},
-		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red",
-			"Colour: 1 red, 2 green (now red): ", "3", "", "The numbers go from 1 to 2."},
 	} {
 		if got := prompt(test.field, test.current); got != test.prompt {
 			t.Errorf("prompt %q, want %q", got, test.prompt)

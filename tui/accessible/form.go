@@ -299,12 +299,6 @@ func prompt(f widget.Field, value string) string {
 		return label + " (hidden): "
 	case f.Kind == widget.Switch:
 		return fmt.Sprintf("%s, yes or no (now %s): ", label, display.Line(value))
-	case f.Kind == widget.Choice:
-		options := make([]string, len(f.Options))
-		for i, option := range f.Options {
-			options[i] = fmt.Sprintf("%d %s", i+1, display.Line(option))
-		}
-		return fmt.Sprintf("%s: %s (now %s): ", label, strings.Join(options, ", "), display.Line(value))
 	case f.Kind == widget.Text && value == "":
 		return label + ", several lines, end with a dot" + hint(f) + ": "
 	case f.Kind == widget.Text:
@@ -331,27 +325,14 @@ func inShort(value string) string {
 
 // read makes a value of what was typed, or returns a sentence that says what is wrong.
 func read(f widget.Field, text string) (value, problem string) {
-	switch f.Kind {
-	case widget.Switch:
-		switch strings.ToLower(strings.TrimSpace(text)) {
-		case "y", "yes":
-			return widget.Yes, ""
-		case "n", "no":
-			return widget.No, ""
-		}
-		return "", "Type yes or no."
-	case widget.Choice:
-		n, err := strconv.Atoi(strings.TrimSpace(text))
-		found := screen.Matching(f.Options, strings.TrimSpace(text))
-		switch {
-		case err == nil && n >= 1 && n <= len(f.Options):
-			return f.Options[n-1], ""
-		case err == nil:
-			return "", fmt.Sprintf("The numbers go from 1 to %d.", len(f.Options))
-		case len(found) == 1:
-			return f.Options[found[0]], ""
-		}
-		return "", fmt.Sprintf("Type a number from 1 to %d.", len(f.Options))
+	if f.Kind != widget.Switch {
+		return text, ""
 	}
-	return text, ""
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "y", "yes":
+		return widget.Yes, ""
+	case "n", "no":
+		return widget.No, ""
+	}
+	return "", "Type yes or no."
 }

@@ -165,7 +165,7 @@ func (p *PickDialog) Prompt() string {
 
 // Answer takes the number of an option, a part of its name, or other text if the dialog takes that.
 func (p *PickDialog) Answer(text string) Reply {
-	options, found := p.ask.Options, Matching(p.ask.Options, text)
+	options, found := p.ask.Options, matching(p.ask.Options, text)
 	n, err := strconv.Atoi(text)
 	isNumber, exact := err == nil, slices.Index(options, text)
 	takes, why := p.takes(text)
@@ -206,8 +206,8 @@ func (p *PickDialog) choose(index int) Reply {
 	return Reply{Cmd: cmd, Do: actions.Submit}
 }
 
-// Matching returns the options with that name, or else those whose names contain it.
-func Matching(options []string, text string) (found []int) {
+// matching returns the options with that name, or else those whose names contain it.
+func matching(options []string, text string) (found []int) {
 	for i, option := range options {
 		if strings.EqualFold(display.Line(option), text) {
 			return []int{i}

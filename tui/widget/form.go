@@ -21,7 +21,6 @@ const (
 	Secret             // one line that is never shown
 	Text               // several lines; Enter begins a new one
 	Switch             // "yes" or "no"; the space bar toggles it
-	Choice             // one of Options; the space bar selects the next
 )
 
 // Yes and No are the values of a Switch.
@@ -32,13 +31,12 @@ const (
 
 // Field is one field of a form.
 type Field struct {
-	Name    string // as the service names it, so that its errors appear at it
-	Label   string // as people read it
-	Kind    Kind
-	Value   string   // at first
-	Options []string // of a Choice
-	Limit   int      // how many characters it takes; 0 for any number
-	Width   int      // how wide a line is drawn; 0 for all the space
+	Name  string // as the service names it, so that its errors appear at it
+	Label string // as people read it
+	Kind  Kind
+	Value string // at first
+	Limit int    // how many characters it takes; 0 for any number
+	Width int    // how wide a line is drawn; 0 for all the space
 	// shown while the field is empty, or beside a Switch: what belongs here, such as "such as 120.50"
 	Hint  string
 	Check func(value string) string // what is wrong with a value, "" for nothing; nil takes all
@@ -93,7 +91,7 @@ func (f *Form) Add(field Field) {
 }
 
 func (e *entry) set(value string) {
-	if e.isChoice() {
+	if e.Kind == Switch {
 		e.Value = value
 	} else {
 		e.editor.set(value)
@@ -101,14 +99,11 @@ func (e *entry) set(value string) {
 }
 
 func (e *entry) value() string {
-	if e.isChoice() {
+	if e.Kind == Switch {
 		return e.Value
 	}
 	return e.editor.value()
 }
-
-// isChoice tells whether the value is one of several instead of text.
-func (e *entry) isChoice() bool { return e.Kind == Switch || e.Kind == Choice }
 
 func (f *Form) SetTheme(theme *theme.Theme) { f.theme = theme }
 
@@ -209,8 +204,8 @@ func (f *Form) NextToTypeIn() {
 	}
 }
 
-// Switches tells whether the focused field takes one of several values instead of text.
-func (f *Form) Switches() bool { return len(f.entries) > 0 && f.entries[f.focus].isChoice() }
+// Switches tells whether the focused field is a Switch.
+func (f *Form) Switches() bool { return f.entry(f.Focus()).Kind == Switch }
 
 // EnterSubmits tells whether Enter submits the form: in the last field, unless that has several lines.
 func (f *Form) EnterSubmits() bool {
@@ -234,40 +229,28 @@ func (f *Form) Update(msg tea.Msg) (cmd tea.Cmd, edited bool) {
 		return nil, false
 	}
 	e := f.entries[f.focus]
-	if e.isChoice() {
-		edited = e.cycle(key.String())
+	if e.Kind == Switch {
+		edited = e.toggle(key.String())
 	} else {
 		edited = e.editor.press(key)
 	}
-	if edited && (e.isChoice() || e.Eager) {
+	if edited && (e.Kind == Switch || e.Eager) {
 		e.touched = true
 	}
 	return nil, edited
 }
 
-// cycle handles the space bar and the left and right keys; other keys do nothing in such a field.
-func (e *entry) cycle(key string) (edited bool) {
-	options := e.options()
-	if len(options) == 0 || key != " " && key != "right" && key != "left" {
+// toggle handles the space bar and the left and right keys; other keys do nothing in a switch.
+func (e *entry) toggle(key string) (edited bool) {
+	if key != " " && key != "right" && key != "left" {
 		return false
 	}
-	before, at := e.Value, e.option()+1 // the first where the value is none of them
-	if key == "left" && at > 0 {
-		at += len(options) - 2
+	was := e.Value
+	if e.Value = Yes; was == Yes {
+		e.Value = No
 	}
-	e.Value = options[at%len(options)]
-	return e.Value != before
+	return true
 }
-
-func (e *entry) options() []string {
-	if e.Kind == Switch {
-		return []string{No, Yes}
-	}
-	return e.Options
-}
-
-// option is the index of the value among the options; -1 if it is none.
-func (e *entry) option() int { return slices.Index(e.options(), e.Value) }
 
 // Insert adds a field behind another, or at the end. The focus stays.
 func (f *Form) Insert(behind string, field Field) {

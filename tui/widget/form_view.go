@@ -148,7 +148,7 @@ func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	if e.Width > 0 {
 		width = min(width, max(e.Width, display.Width(cmp.Or(display.Line(e.value()), bracketed(e.Hint)))+2))
 	}
-	if !e.isChoice() && e.value() == "" && e.Hint != "" {
+	if e.Kind != Switch && e.value() == "" && e.Hint != "" {
 		style := field(f.theme, focused)
 		line := style.Foreground(f.theme.Muted.GetForeground()).Render(bracketed(e.Hint))
 		if focused {
@@ -168,8 +168,8 @@ func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	switch e.Kind {
 	case Text:
 		return f.drawText(e, width, rows, focused)
-	case Switch, Choice:
-		return []string{f.drawChoice(e, width, focused)}
+	case Switch:
+		return []string{f.drawSwitch(e, width, focused)}
 	case Secret:
 		shown = &editor{}
 		if e.value() != "" {
@@ -213,14 +213,11 @@ func (f *Form) drawText(e *entry, width, rows int, focused bool) []string {
 	return append(lines, f.theme.Muted.Render(display.Cut("("+strings.Join(says, ", ")+")", width)))
 }
 
-func (f *Form) drawChoice(e *entry, width int, focused bool) string {
+func (f *Form) drawSwitch(e *entry, width int, focused bool) string {
 	line := f.theme.Text.Render("[ " + display.Line(e.Value) + " ]")
 	hint := e.Hint
 	if focused {
 		hint = "space changes it"
-		if all := len(e.Options); e.Kind == Choice {
-			hint = fmt.Sprintf("%d of %d, space: next", e.option()+1, all)
-		}
 	}
 	if hint != "" {
 		line += f.theme.Muted.Render(" " + bracketed(hint))

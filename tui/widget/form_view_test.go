@@ -27,8 +27,7 @@ func perkForm(look *theme.Theme) *widget.Form {
 		widget.Field{Name: "secret", Label: "Client secret", Kind: widget.Secret, Value: "hunter2"},
 		widget.Field{Name: "open", Label: "Open on Sundays and on all public holidays of the whole country",
 			Kind: widget.Switch, Value: widget.Yes, Hint: "weather permitting"},
-		widget.Field{Name: "size", Label: "Size", Kind: widget.Choice, Options: []string{"small", "large"},
-			Value: "small"},
+		widget.Field{Name: "size", Label: "Size", Value: "small"},
 	)
 	form.Refuse(api.FieldErrors{"title": {"must not be longer than 100 characters"},
 		"size": {"is not served in this city any more, which is a pity"}})
@@ -36,7 +35,7 @@ func perkForm(look *theme.Theme) *widget.Form {
 }
 
 func TestFormGolden(t *testing.T) {
-	for _, name := range []string{"title", "about", "open"} { // a line, a text, and a choice
+	for _, name := range []string{"title", "about", "open"} { // a line, a text, and a switch
 		golden(t, "form-"+name, func(look *theme.Theme, width, height int) string {
 			form := perkForm(look)
 			form.FocusOnName(name)
@@ -55,8 +54,7 @@ func TestFormFitsEverySizeAndShowsItsCursor(t *testing.T) {
 			if width < 8 || height < 1 {
 				return view
 			}
-			if kind := form.Field(name).Kind; kind != widget.Switch && kind != widget.Choice &&
-				!strings.Contains(view, "▏") {
+			if form.Field(name).Kind != widget.Switch && !strings.Contains(view, "▏") {
 				t.Errorf("the cursor of %s is not visible at %dx%d:\n%s", name, width, height, view)
 			}
 			if height > 3 && !strings.Contains(view, "> ") {
