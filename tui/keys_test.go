@@ -51,7 +51,7 @@ func TestReasonDisappearsAfterNextAction(t *testing.T) {
 }
 
 func TestConfiguredKeysApply(t *testing.T) {
-	keys, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: {"f5"}})
+	keys, _, err := actions.Configure(map[actions.ID]actions.Override{actions.Redeem: {Keys: []string{"f5"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

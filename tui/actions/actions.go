@@ -6,7 +6,6 @@ package actions
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -284,19 +283,6 @@ type Registry struct {
 	byID    map[ID]Action
 }
 
-// NewRegistry makes the registry with other keys for some actions. The error also names keys that are bound twice.
-func NewRegistry(overrides map[ID][]string) (*Registry, error) {
-	all := map[ID]Override{}
-	for id, keys := range overrides {
-		all[id] = Override{Keys: keys}
-	}
-	r, clashes, err := Configure(all)
-	if err == nil && clashes != nil {
-		err = errors.New(strings.Join(clashes, "; "))
-	}
-	return r, err
-}
-
 // Configure makes the registry with other keys for some actions, and with the user's own commands. The error names an
 // unknown action or an invalid key. Where a key is bound twice, its actions have their default keys, and clashes say
 // so.
@@ -367,10 +353,11 @@ func taken(overrides map[ID]Override, from ID, key string) bool {
 	return false
 }
 
+// Default returns the registry with the default keys, which a test holds to the rules for chosen ones.
 func Default() *Registry {
-	r, err := NewRegistry(nil)
+	r, err := configure(nil, nil)
 	if err != nil {
-		panic(err) // a test holds the actions against this
+		panic(err)
 	}
 	return r
 }

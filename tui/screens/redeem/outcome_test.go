@@ -70,11 +70,7 @@ func TestIsAboutUser(t *testing.T) {
 
 // Only a code says what a refusal is about. Without one the service's own sentence is all that is known.
 func TestOutcomeWithoutACode(t *testing.T) {
-	keys, err := actions.NewRegistry(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shell := &screen.Shell{Theme: theme.New(theme.None, termenv.Ascii), Keys: keys, Now: time.Now}
+	shell := &screen.Shell{Theme: theme.New(theme.None, termenv.Ascii), Keys: actions.Default(), Now: time.Now}
 	s := New(shell, screen.ToRedeem{})
 	for _, e := range []*client.Error{
 		{Status: 404, Code: "http_404", Message: "No user or perk here."},
@@ -97,12 +93,12 @@ func TestOutcomeWithoutACode(t *testing.T) {
 }
 
 func TestActionsWithoutKeysAreNamedByTheirCommand(t *testing.T) {
-	none := map[actions.ID][]string{}
+	none := map[actions.ID]actions.Override{}
 	for _, id := range []actions.ID{actions.Submit, actions.CheckAgain, actions.Retry, actions.StopChecking,
 		actions.ForUser, actions.Redeem, actions.Login} {
-		none[id] = []string{}
+		none[id] = actions.Override{}
 	}
-	keys, err := actions.NewRegistry(none)
+	keys, _, err := actions.Configure(none)
 	if err != nil {
 		t.Fatal(err)
 	}
