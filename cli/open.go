@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
@@ -47,8 +48,7 @@ func newOpen(s *session.Session) *cobra.Command {
 				s.Streams.Note("Opened %s.", target)
 				return printer.Done(cmd.Context(), address{target})
 			}
-			text := err.Error()
-			s.Streams.Note("%s.", strings.ToUpper(text[:1])+text[1:])
+			s.Streams.Note("%s.", display.Capital(err.Error()))
 		}
 		return printer.Text(cmd.Context(), target+"\n", address{target})
 	})

@@ -15,6 +15,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // palette finds actions by name, those that can be done first, and records by their ids and titles.
@@ -42,20 +43,38 @@ func (a *App) palette() screen.Overlay {
 	return pick.Overlay(a.shell)
 }
 
+// kinds are the kinds of records that can be opened by id: their screens, and whether a text alone is taken for the id
+// of one. Where a service has other ids than perksd, it must be behind its kind.
+var kinds = []struct {
+	name  string
+	route func(id string) screen.Route
+	isID  func(text string) bool
+}{
+	{"perk", func(id string) screen.Route { return screen.ToPerk{ID: api.LowerUUID(id)} }, isPerkID},
+	{"user", func(id string) screen.Route { return screen.ToUser{ID: id} }, isUserID},
+	{"property", func(id string) screen.Route { return screen.ToProperty{ID: api.PropertyID(id)} }, isPropertyID},
+	{"redemption", func(id string) screen.Route { return screen.ToRedemption{ID: api.LowerUUID(id)} }, isRedemptionID},
+}
+
+func isPerkID(text string) bool       { return api.PerkIDRule(text) == "" }
+func isUserID(text string) bool       { return api.UserIDRule(text) == "" }
+func isPropertyID(text string) bool   { return strings.Trim(text, "0123456789") == "" }
+func isRedemptionID(text string) bool { return uuid.Validate(text) == nil && isPerkID(text) }
+
 // Kinds is the kinds of records that can be opened by id.
-func Kinds() []string { return []string{"perk", "user", "property", "redemption"} }
+func Kinds() (names []string) {
+	for _, kind := range kinds {
+		names = append(names, kind.name)
+	}
+	return names
+}
 
 // RouteTo returns the screen of a record, and what is wrong with its kind or id; "" if there can be one.
 func RouteTo(kind, id string) (to screen.Route, why string) {
-	switch kind {
-	case "perk":
-		return screen.ToPerk{ID: api.LowerUUID(id)}, api.AnyIDRule(id)
-	case "user":
-		return screen.ToUser{ID: id}, api.AnyIDRule(id)
-	case "property":
-		return screen.ToProperty{ID: api.PropertyID(id)}, api.AnyIDRule(id)
-	case "redemption":
-		return screen.ToRedemption{ID: api.LowerUUID(id)}, api.AnyIDRule(id)
+	for _, known := range kinds {
+		if known.name == kind {
+			return known.route(id), api.AnyIDRule(id)
+		}
 	}
 	return nil, "must be that of a perk, user, property or redemption"
 }
@@ -102,30 +121,15 @@ func (a *App) typedRecords(text string) (choices []screen.Choice, first bool) {
 	if choices = a.named(text); choices != nil {
 		return choices, true
 	}
-	kinds := Kinds()
-	if isUUID := uuid.Validate(text) == nil; isUUID {
-		slices.Reverse(kinds) // people copy those of redemptions
-	} else {
-		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == "redemption" })
-	}
 	for _, kind := range kinds {
-		if couldBe(kind, text) {
-			choices = append(choices, a.openRecord(kind, text)...)
+		if kind.isID(text) {
+			choices = append(choices, a.openRecord(kind.name, text)...)
 		}
 	}
-	return choices, looksLikeID(text)
-}
-
-// couldBe tells whether a text alone is taken for the id of a record. Where a service has other ids than perksd, it
-// must be behind its kind.
-func couldBe(kind, text string) bool {
-	switch kind {
-	case "user":
-		return api.UserIDRule(text) == ""
-	case "property":
-		return strings.Trim(text, "0123456789") == ""
+	if isRedemptionID(text) { // people copy those of redemptions
+		slices.Reverse(choices)
 	}
-	return api.PerkIDRule(text) == ""
+	return choices, looksLikeID(text)
 }
 
 func looksLikeID(text string) bool { return strings.ContainsAny(text, "0123456789-_") }
@@ -156,7 +160,7 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 			return choices, err
 		}
 		few.PerPage = mostFound / 2
-		if couldBe("user", text) {
+		if isUserID(text) {
 			users, failure := c.Users(ctx, client.UserListOptions{ListOptions: few,
 				UserFilter: api.UserFilter{Prefix: text}})
 			for _, user := range users.Data {
@@ -183,7 +187,7 @@ func (a *App) recordWithID(
 	if !looksLikeID(text) {
 		return nil, nil
 	}
-	if uuid.Validate(text) == nil {
+	if isRedemptionID(text) {
 		r, _, failure := c.Redemption(ctx, api.LowerUUID(text))
 		if failure == nil {
 			to, title := screen.ToRedemption{ID: r.ID}, r.PerkID+" for "+r.UserID
@@ -191,14 +195,14 @@ func (a *App) recordWithID(
 		}
 		err = orLacking(failure)
 	}
-	if err == nil && couldBe("perk", text) {
+	if err == nil && isPerkID(text) {
 		perk, failure := c.Perk(ctx, api.LowerUUID(text))
 		if failure == nil {
 			return []screen.Choice{a.perkFound(&perk)}, nil
 		}
 		err = orLacking(failure)
 	}
-	if err == nil && couldBe("property", text) && live {
+	if err == nil && isPropertyID(text) && live {
 		property, _, failure := c.Property(ctx, api.PropertyID(text))
 		if failure == nil {
 			return []screen.Choice{a.propertyFound(&property)}, nil
@@ -220,12 +224,8 @@ func (a *App) propertyFound(p *api.Property) screen.Choice {
 
 // found is the choice of a record: "Perk: Coffee for two, demo-1, Berlin".
 func (a *App) found(kind, id string, to screen.Route, title string, facts ...string) screen.Choice {
-	name := strings.ToUpper(kind[:1]) + kind[1:] + ": " + display.Cut(display.Line(title), longestTitle)
-	for _, fact := range facts {
-		if fact != "" {
-			name += ", " + fact
-		}
-	}
+	name := display.Capital(kind) + ": " + display.Cut(display.Line(title), longestTitle)
+	name = widget.Joined(", ", append([]string{name}, facts...)...)
 	return screen.Choice{Name: name, Then: func() tea.Cmd { return a.shell.Open(to) }, Of: kind + " " + id}
 }
 

@@ -121,7 +121,7 @@ func skip(format string, args ...any) finding {
 // sentence begins a text with a capital, unless that is a path, and ends it with a full stop.
 func sentence(text string) string {
 	if first, _, _ := strings.Cut(text, " "); !strings.ContainsAny(first, `/\.`) {
-		text = strings.ToUpper(text[:1]) + text[1:]
+		text = display.Capital(text)
 	}
 	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") && !strings.Contains(text, ". ") {
 		text += "."

@@ -288,10 +288,10 @@ type Registry struct {
 // so.
 func Configure(overrides map[ID]Override, commands ...Action) (r *Registry, clashes []string, err error) {
 	overrides, commands = maps.Clone(overrides), slices.Clone(commands)
-	if r, err = configure(overrides, commands); err != nil {
-		return nil, nil, err
-	}
 	for {
+		if r, err = configure(overrides, commands); err != nil {
+			return nil, nil, err
+		}
 		clashing := r.clashing()
 		if len(clashing) == 0 {
 			return r, clashes, nil
@@ -308,9 +308,6 @@ func Configure(overrides map[ID]Override, commands ...Action) (r *Registry, clas
 				}
 			}
 			clashes = append(clashes, Spell(key)+" is bound twice: "+names[2:])
-		}
-		if r, err = configure(overrides, commands); err != nil {
-			return nil, nil, err
 		}
 	}
 }

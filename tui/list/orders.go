@@ -8,6 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 )
 
@@ -44,8 +45,7 @@ func orderOf(field string) order {
 	if i := slices.IndexFunc(orders, func(o order) bool { return o.field == field }); i >= 0 {
 		return orders[i]
 	}
-	name := strings.ReplaceAll(field, "_", " ")
-	return order{field: field, name: strings.ToUpper(name[:min(1, len(name))]) + name[min(1, len(name)):]}
+	return order{field: field, name: display.Capital(strings.ReplaceAll(field, "_", " "))}
 }
 
 // orderWords names an order: "newest first", "by title, Z to A".

@@ -87,7 +87,7 @@ func (l *List[F, T]) View() string {
 
 // Heading is what the list has: "Perks 18,040".
 func (l *List[F, T]) Heading() string {
-	name := strings.ToUpper(l.Many[:1]) + l.Many[1:]
+	name := display.Capital(l.Many)
 	if l.Called != nil {
 		name = l.Called(l.want.filter)
 	}

@@ -74,7 +74,7 @@ func (d *Decider) Unsaved() string {
 	if !d.sender.Busy() {
 		return ""
 	}
-	return fmt.Sprintf("%s %d of %d. The rest would not be sent.", capital(d.run.doing), d.run.number(), d.run.all)
+	return fmt.Sprintf("%s %d of %d. The rest would not be sent.", display.Capital(d.run.doing), d.run.number(), d.run.all)
 }
 
 // number is that of the one being sent, from 1.
@@ -99,7 +99,7 @@ func (d *Decider) whyNot(id actions.ID, chosen []Decidable, none string) string 
 	can := func(r Decidable) bool { return r.Status == from }
 	switch {
 	case d.sender.Busy():
-		return fmt.Sprintf("%s %d of %d.", capital(d.run.doing), d.run.number(), d.run.all)
+		return fmt.Sprintf("%s %d of %d.", display.Capital(d.run.doing), d.run.number(), d.run.all)
 	case len(chosen) == 0:
 		return none
 	case slices.ContainsFunc(chosen, can):
@@ -131,9 +131,9 @@ func (d *Decider) Do(id actions.ID, chosen []Decidable) tea.Cmd {
 	for _, r := range chosen {
 		run.left = append(run.left, r.ID)
 	}
-	title, text := fmt.Sprintf("%s %d redemptions?", capital(verb.name), run.all), names(chosen)
+	title, text := fmt.Sprintf("%s %d redemptions?", display.Capital(verb.name), run.all), names(chosen)
 	if run.all == 1 {
-		title, text = capital(verb.name)+" "+chosen[0].name()+"?", "Redemption "+display.Line(chosen[0].ID)
+		title, text = display.Capital(verb.name)+" "+chosen[0].name()+"?", "Redemption "+display.Line(chosen[0].ID)
 	}
 	begin := func(reason string) tea.Cmd {
 		if d.sender.Busy() {
@@ -271,5 +271,3 @@ func (d *Decider) tell() tea.Cmd {
 	}
 	return Tell(Failure, "%s", text+". "+Sentence("", run.failure))
 }
-
-func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

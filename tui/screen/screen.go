@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -483,8 +481,7 @@ func Sentence(before string, err error) string {
 	if !strings.ContainsAny(text[len(text)-1:], ".?!)") {
 		text += "."
 	}
-	first, size := utf8.DecodeRuneInString(text)
-	return string(unicode.ToUpper(first)) + text[size:]
+	return display.Capital(text)
 }
 
 // Kind is how a message is meant. Each has a word besides its colour.
