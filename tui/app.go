@@ -31,11 +31,11 @@ type App struct {
 	shell   *screen.Shell
 	options Options
 
-	screens    []screen.Screen    // of the tab that is shown; the last is on top
-	tab        int                // its index in tabs
-	parked     [4][]screen.Screen // those of the other tabs
-	reopenable screen.Screen      // closed; nil if there is none
-	overlays   []screen.Overlay   // likewise
+	screens    []screen.Screen            // of the tab that is shown; the last is on top
+	tab        int                        // its index in tabs
+	parked     [len(tabs)][]screen.Screen // those of the other tabs
+	reopenable screen.Screen              // closed; nil if there is none
+	overlays   []screen.Overlay           // the last is on top
 
 	width, height int
 	mouse         bool
@@ -43,9 +43,9 @@ type App struct {
 	dialogY       int       // likewise
 	byUser        bool      // the message being handled is a key or a click
 	openedAt      time.Time // when the last overlay was
+	raised        bool      // a reply has opened it, and not the user
 	refusedAt     time.Time // when a key was refused that asks for text, or that text was typed on
 	withdrawnAt   time.Time // when a question was last withdrawn
-	raisedAt      time.Time // when a reply raised the last overlay; zero if the user did
 	status        status
 	connectivity  connectivity
 	live          live

@@ -94,6 +94,9 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 // something else.
 const readingTime = time.Second
 
+// isUnread tells whether nobody can have read the last question yet.
+func (a *App) isUnread() bool { return a.shell.Now().Sub(a.openedAt) < readingTime }
+
 // typingTime is how long after a refused key that asks for text, or a letter of that text, letters belong to it.
 const typingTime = time.Second
 
@@ -144,7 +147,7 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 		return a.explain("Text is not typed here. Space switches it.")
 	}
 	if offer, ok := a.shell.Keys.Find(key, form != nil, a.Offers()); ok {
-		if offer.ID == actions.Yes && a.shell.Now().Sub(a.raisedAt) < readingTime {
+		if offer.ID == actions.Yes && a.raised && a.isUnread() {
 			return nil
 		}
 		return a.attempt(offer)

@@ -22,38 +22,60 @@ func (a *App) captureMouse() tea.Cmd {
 	return nil
 }
 
-// shellMouse handles a mouse event on a scrollbar or the footer, or while a dialog is open. What needs a word is
-// confirmed by that alone.
-func (a *App) shellMouse(msg tea.MouseMsg) (cmd tea.Cmd, handled bool) {
-	o, clicked := a.Overlay(), msg.Action == tea.MouseActionPress && msg.Button == tea.MouseButtonLeft
-	if clicked || msg.Action == tea.MouseActionMotion && msg.Button == tea.MouseButtonLeft {
-		inFront := o == nil || msg.X >= a.dialogX && msg.X <= a.width-a.dialogX+1
+// mouseEvent handles what people do with the mouse: they press or drag a scrollbar, click, and turn the wheel.
+func (a *App) mouseEvent(msg tea.MouseMsg) tea.Cmd {
+	isLeft, isPress := msg.Button == tea.MouseButtonLeft, msg.Action == tea.MouseActionPress
+	if isLeft && (isPress || msg.Action == tea.MouseActionMotion) {
+		inFront := a.Overlay() == nil || msg.X >= a.dialogX && msg.X <= a.width-a.dialogX+1
 		if b, ok := a.scrollbarAt(msg.X, msg.Y); ok && inFront {
-			return a.scrollTowards(msg, b), true
+			return a.scrollTowards(msg, b)
 		}
 	}
-	switch {
-	case a.height >= heightForFooter && msg.Y == a.height-1:
-		if clicked {
-			cmd = a.clickFooter(msg.X)
-		}
-	case o == nil:
-		return nil, false
-	case msg.Action == tea.MouseActionPress && msg.Button == tea.MouseButtonWheelDown:
-		o.Scroll(actions.Down)
-	case msg.Action == tea.MouseActionPress && msg.Button == tea.MouseButtonWheelUp:
-		o.Scroll(actions.Up)
-	case clicked && msg.X >= a.dialogX && msg.X < a.width-a.dialogX:
-		cmd = a.clickDialog(o, msg)
+	wheel := map[tea.MouseButton]actions.ID{
+		tea.MouseButtonWheelUp: actions.Up, tea.MouseButtonWheelDown: actions.Down,
+	}[msg.Button]
+	if !isPress || !isLeft && wheel == "" {
+		return nil
 	}
-	return cmd, true
+	return a.point(screen.Mouse{X: msg.X, Y: msg.Y, Wheel: wheel, ByLine: msg.Ctrl})
+}
+
+// point passes a click or a turn of the wheel on the window to the footer, the top dialog, the tabs, or the screen.
+func (a *App) point(at screen.Mouse) tea.Cmd {
+	o, isClick := a.Overlay(), at.Wheel == ""
+	top, _ := a.body()
+	switch tab, isTab := a.tabAt(at.X); {
+	case a.height >= heightForFooter && at.Y == a.height-1:
+		if isClick {
+			return a.clickFooter(at.X)
+		}
+		return nil
+	case o != nil && !isClick:
+		o.Scroll(at.Wheel)
+		return nil
+	case o != nil:
+		if at.X >= a.dialogX && at.X < a.width-a.dialogX {
+			return a.clickDialog(o, at)
+		}
+		return nil
+	case a.Top() == nil:
+		return nil
+	case isTab && at.Y < top && isClick:
+		return a.selectTab(tab)
+	}
+	width, height, left, corner := a.inner(a.Top())
+	at.X, at.Y = at.X-left, at.Y-top-corner
+	if at.X < 0 || at.X >= width || at.Y < 0 || at.Y >= height {
+		return nil
+	}
+	return a.Top().Update(at)
 }
 
 // clickDialog does what a dialog shows at a cell. To confirm it must have been open for a moment: the click may be the
 // second of two that opened it.
-func (a *App) clickDialog(o screen.Overlay, msg tea.MouseMsg) tea.Cmd {
-	id := o.Click(msg.X-a.dialogX, msg.Y-a.dialogY)
-	if id == actions.Yes && a.shell.Now().Sub(a.openedAt) < readingTime {
+func (a *App) clickDialog(o screen.Overlay, at screen.Mouse) tea.Cmd {
+	id := o.Click(at.X-a.dialogX, at.Y-a.dialogY)
+	if id == actions.Yes && a.isUnread() {
 		return nil
 	}
 	return a.doOffered(id)
@@ -97,17 +119,16 @@ func (a *App) scrollbarAt(x, y int) (b bar, found bool) {
 // scrollTowards scrolls what is left of a scrollbar as the wheel would, until the thumb is there, or has moved by its
 // length.
 func (a *App) scrollTowards(msg tea.MouseMsg, b bar) tea.Cmd {
-	wheel := tea.MouseMsg{X: msg.X - 1, Y: msg.Y, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelDown,
-		Ctrl: true}
+	wheel := screen.Mouse{X: msg.X - 1, Y: msg.Y, Wheel: actions.Down, ByLine: true}
 	if msg.Y < b.first {
-		wheel.Button = tea.MouseButtonWheelUp
+		wheel.Wheel = actions.Up
 	}
 	if msg.Y >= b.first && msg.Y <= b.last {
 		return nil
 	}
 	var cmds []tea.Cmd
 	for range 3 * (b.bottom - b.top) { // a cursor may first have to cross what is visible
-		cmds = append(cmds, a.mouseEvent(wheel))
+		cmds = append(cmds, a.point(wheel))
 		now, found := a.scrollbarAt(msg.X, msg.Y)
 		isAtEnd := now.last == now.bottom && msg.Y > b.last || now.first == now.top && msg.Y < b.first
 		isThere := msg.Y >= now.first && msg.Y <= now.last || max(now.first-b.first, b.first-now.first) > b.last-b.first

@@ -49,7 +49,7 @@ func (a *App) newScreen(to screen.Route) screen.Screen {
 
 // open shows a screen. That of a tab is the bottom of its stack, so it is not opened twice.
 func (a *App) open(request screen.Go) tea.Cmd {
-	if tab, isTab := tabOf(request.To); isTab {
+	if tab := request.To.Tab(); request.To == tabs[tab].route {
 		return a.showTab(tab)
 	}
 	if _, isLogin := request.To.(screen.ToLogin); isLogin {
@@ -106,10 +106,7 @@ func (a *App) closeDownTo(left int) tea.Cmd {
 
 func (a *App) openOverlay(o screen.Overlay) tea.Cmd {
 	a.overlays = append(a.overlays, o)
-	a.openedAt = a.shell.Now()
-	if a.raisedAt = (time.Time{}); !a.byUser {
-		a.raisedAt = a.openedAt
-	}
+	a.openedAt, a.raised = a.shell.Now(), !a.byUser
 	a.status.interrupted = false
 	return o.Update(screen.Opened{})
 }

@@ -18,34 +18,10 @@ var tabs = [...]struct {
 	route  screen.Route
 	action actions.ID
 }{
-	{screen.ToPerks{}, actions.Perks},
-	{screen.ToUsers{}, actions.User},
-	{screen.ToProperties{}, actions.Property},
-	{screen.ToRedemptions{}, actions.Redemptions},
-}
-
-// tabOf returns the tab whose list a route shows.
-func tabOf(to screen.Route) (tab int, isTab bool) {
-	for i := range tabs {
-		if tabs[i].route == to {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
-// homeOf returns the tab that a screen belongs to if nothing is open yet.
-func homeOf(to screen.Route) int {
-	switch to.(type) {
-	case screen.ToUser:
-		return 1
-	case screen.ToProperty:
-		return 2
-	case screen.ToRedemption:
-		return 3
-	}
-	tab, _ := tabOf(to)
-	return tab
+	screen.PerksTab:       {screen.ToPerks{}, actions.Perks},
+	screen.UsersTab:       {screen.ToUsers{}, actions.User},
+	screen.PropertiesTab:  {screen.ToProperties{}, actions.Property},
+	screen.RedemptionsTab: {screen.ToRedemptions{}, actions.Redemptions},
 }
 
 // isTab tells whether a screen is the list of a tab.
@@ -59,7 +35,7 @@ func isTab(s screen.Screen) bool {
 
 // openStart shows the first screen.
 func (a *App) openStart() tea.Cmd {
-	a.tab = homeOf(a.options.Start)
+	a.tab = a.options.Start.Tab()
 	return a.push(a.newScreen(a.options.Start))
 }
 

@@ -338,23 +338,6 @@ func (a *App) withToast(view string, height int) string {
 	return display.Overlay(view, strings.Join(lines, "\n"), left, height-len(lines))
 }
 
-// mouseEvent passes a mouse event to the screen, relative to its corner, unless it is for the shell.
-func (a *App) mouseEvent(msg tea.MouseMsg) tea.Cmd {
-	top, _ := a.body()
-	if cmd, handled := a.shellMouse(msg); handled || a.Top() == nil {
-		return cmd
-	}
-	if tab, ok := a.tabAt(msg.X); ok && msg.Y < top && msg.Action == tea.MouseActionPress {
-		return a.selectTab(tab)
-	}
-	width, height, left, corner := a.inner(a.Top())
-	msg.X, msg.Y = msg.X-left, msg.Y-top-corner
-	if msg.X < 0 || msg.X >= width || msg.Y < 0 || msg.Y >= height {
-		return nil
-	}
-	return a.Top().Update(msg)
-}
-
 // How long messages stay. Failures and explanations stay until the next action.
 const (
 	noteTime    = 5 * time.Second

@@ -254,23 +254,26 @@ func (l *List[F, T]) scrollPreview(id actions.ID) tea.Cmd {
 
 // mouse moves the cursor or scrolls the preview with the wheel. A click selects a row, and opens the selected one; on
 // the name of a column it sorts by that.
-func (l *List[F, T]) mouse(msg tea.MouseMsg) tea.Cmd {
-	if msg.Action != tea.MouseActionPress {
-		return nil
-	}
+func (l *List[F, T]) mouse(msg screen.Mouse) tea.Cmd {
 	corner := widget.Corner(l.tableSize[0], l.tableSize[1])
 	line := msg.Y - l.top - corner
 	switch atPreview := l.showsPreview() && msg.X >= l.tableSize[0]; {
-	case msg.Button == tea.MouseButtonLeft && msg.Y == 0 && l.showsViews():
+	case msg.Wheel != "" && atPreview:
+		l.facts.Do(msg.Wheel)
+	case msg.Wheel != "" && msg.ByLine:
+		return l.move(msg.Wheel)
+	case msg.Wheel != "":
+		return screen.ScrollWheel(l.move, msg.Wheel)
+	case msg.Y == 0 && l.showsViews():
 		return l.clickView(msg.X)
-	case msg.Button == tea.MouseButtonLeft && msg.Y < l.top && !l.typing:
+	case msg.Y < l.top && !l.typing:
 		return l.Type()
-	case msg.Button == tea.MouseButtonLeft && atPreview:
-	case msg.Button == tea.MouseButtonLeft && line == 0:
+	case atPreview:
+	case line == 0:
 		if at, ok := l.table.ColumnAt(msg.X - corner); ok && l.Columns[at].Sort != "" && !l.typing {
 			return l.sortByColumn(l.Columns[at].Sort)
 		}
-	case msg.Button == tea.MouseButtonLeft:
+	default:
 		row, ok := l.table.RowAt(line)
 		if ok && row == l.table.Cursor() && !l.typing {
 			return l.shell.Post(screen.Perform{ID: actions.Open})
@@ -278,18 +281,6 @@ func (l *List[F, T]) mouse(msg tea.MouseMsg) tea.Cmd {
 		if ok {
 			l.table.SetCursor(row)
 		}
-	case atPreview && msg.Button == tea.MouseButtonWheelUp:
-		l.facts.Do(actions.Up)
-	case atPreview && msg.Button == tea.MouseButtonWheelDown:
-		l.facts.Do(actions.Down)
-	case msg.Button == tea.MouseButtonWheelUp && msg.Ctrl: // by a line, as a scrollbar needs it
-		return l.move(actions.Up)
-	case msg.Button == tea.MouseButtonWheelDown && msg.Ctrl:
-		return l.move(actions.Down)
-	case msg.Button == tea.MouseButtonWheelUp:
-		return screen.ScrollWheel(l.move, actions.Up)
-	case msg.Button == tea.MouseButtonWheelDown:
-		return screen.ScrollWheel(l.move, actions.Down)
 	}
 	return nil
 }

@@ -248,7 +248,7 @@ func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {
 		return l.typed()
 	case screen.Reconnected, screen.Changed:
 		return l.Reload()
-	case tea.MouseMsg:
+	case screen.Mouse:
 		return l.mouse(msg)
 	}
 	next, changed := l.loader.Handle(msg)

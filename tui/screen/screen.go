@@ -29,8 +29,8 @@ type Screen interface {
 	Title() string
 	// Init starts loading. It is called once, after the first Resize.
 	Init() tea.Cmd
-	// Update handles a message: the end of a load, Edited, Reconnected, or a mouse event relative to the corner of the
-	// screen. All open screens get every message but those.
+	// Update handles a message: the end of a load, Edited, Reconnected or Mouse. All open screens get every message but
+	// those.
 	Update(msg tea.Msg) tea.Cmd
 	// Offers returns the actions of the screen, the most useful first.
 	Offers() []actions.Offer
@@ -333,6 +333,13 @@ func (s *Shell) Keep(name, value string) tea.Cmd {
 	}
 }
 
+// Mouse is a click with the left button, or a turn of the wheel, at a cell counted from the corner of a screen.
+type Mouse struct {
+	X, Y   int
+	Wheel  actions.ID // Up or Down; "" for a click
+	ByLine bool       // a turn moves by a line, as a scrollbar needs it
+}
+
 // ScrollWheel does what one step of the mouse wheel does: an action three times.
 func ScrollWheel(do func(actions.ID) tea.Cmd, id actions.ID) (cmd tea.Cmd) {
 	for range wheelStep {
@@ -350,7 +357,18 @@ func result(err error, before, done string) tea.Msg {
 }
 
 // Route names a screen to open. Screens know routes, not each other.
-type Route interface{ route() }
+type Route interface {
+	// Tab is the tab that the screen is opened in if there is nothing else yet.
+	Tab() int
+}
+
+// The tabs, in their order.
+const (
+	PerksTab = iota
+	UsersTab
+	PropertiesTab
+	RedemptionsTab
+)
 
 // The routes.
 type (
@@ -385,16 +403,16 @@ type (
 	ToLogin struct{}
 )
 
-func (ToPerks) route()       {}
-func (ToUsers) route()       {}
-func (ToProperties) route()  {}
-func (ToRedemptions) route() {}
-func (ToPerk) route()        {}
-func (ToRedeem) route()      {}
-func (ToUser) route()        {}
-func (ToRedemption) route()  {}
-func (ToProperty) route()    {}
-func (ToLogin) route()       {}
+func (ToPerks) Tab() int       { return PerksTab }
+func (ToUsers) Tab() int       { return UsersTab }
+func (ToProperties) Tab() int  { return PropertiesTab }
+func (ToRedemptions) Tab() int { return RedemptionsTab }
+func (ToPerk) Tab() int        { return PerksTab }
+func (ToRedeem) Tab() int      { return PerksTab }
+func (ToUser) Tab() int        { return UsersTab }
+func (ToRedemption) Tab() int  { return RedemptionsTab }
+func (ToProperty) Tab() int    { return PropertiesTab }
+func (ToLogin) Tab() int       { return PerksTab }
 
 // Go opens a screen.
 type Go struct{ To Route }

@@ -73,14 +73,8 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Reconnected, screen.Revealed, screen.Changed:
 		return s.Init()
-	case tea.MouseMsg:
-		switch msg.Button {
-		case tea.MouseButtonWheelUp:
-			return s.move(actions.Up)
-		case tea.MouseButtonWheelDown:
-			return s.move(actions.Down)
-		}
-		return nil
+	case screen.Mouse:
+		return s.move(msg.Wheel)
 	}
 	cmd, changed := s.read.Handle(msg)
 	if changed {

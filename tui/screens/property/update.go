@@ -61,7 +61,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		}
 	case editedText:
 		return s.handleEditor(msg)
-	case tea.MouseMsg:
+	case screen.Mouse:
 		return s.mouse(msg)
 	default:
 		return s.handleEnd(msg)
@@ -110,18 +110,15 @@ func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
 }
 
 // mouse scrolls with the wheel, and moves to the field that is clicked. A click on the field under the cursor edits it.
-func (s *Screen) mouse(msg tea.MouseMsg) tea.Cmd {
-	clicked := msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress
+func (s *Screen) mouse(msg screen.Mouse) tea.Cmd {
 	switch form := s.Form(); {
 	case form != nil:
-		if index, ok := form.FieldAt(msg.Y - s.formTop); ok && clicked {
+		if index, ok := form.FieldAt(msg.Y - s.formTop); ok && msg.Wheel == "" {
 			form.FocusIndex(index)
 		}
-	case msg.Button == tea.MouseButtonWheelUp:
-		s.scroll.Do(actions.Up)
-	case msg.Button == tea.MouseButtonWheelDown:
-		s.scroll.Do(actions.Down)
-	case clicked && s.page() == viewing:
+	case msg.Wheel != "":
+		s.scroll.Do(msg.Wheel)
+	case s.page() == viewing:
 		above, _ := s.scroll.More()
 		row := slices.IndexFunc(s.ends, func(end int) bool { return end > above+msg.Y })
 		switch {

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"example.com/perks/api"
 	"example.com/perks/store"
 	"example.com/perks/tui/actions"
@@ -533,7 +531,7 @@ func TestClickChoosesAResult(t *testing.T) {
 	d.See("> [redeemed] Coffee for two")
 	d.Settle()
 	d.Screen()
-	d.App.Top().Update(tea.MouseMsg{Action: tea.MouseActionPress, Button: tea.MouseButtonLeft, X: 9, Y: 4})
+	d.App.Top().Update(screen.Mouse{X: 9, Y: 4})
 	d.See("> [sold out] All gone")
 }
 

@@ -150,7 +150,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return s.reconnected()
 	case dueCheck:
 		return s.autoCheck(msg)
-	case tea.MouseMsg:
+	case screen.Mouse:
 		s.mouse(msg)
 		return nil
 	case screen.Recent:

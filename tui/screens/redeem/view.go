@@ -147,28 +147,23 @@ func (s *Screen) drawForm(width, height int) (string, widget.Bar) {
 }
 
 // mouse scrolls with the wheel, and chooses the field or the result that is clicked.
-func (s *Screen) mouse(msg tea.MouseMsg) {
+func (s *Screen) mouse(msg screen.Mouse) {
 	_, top := s.margin()
 	form, y := s.Form(), msg.Y-top
 	switch {
-	case msg.Action != tea.MouseActionPress:
-	case form != nil && msg.Button == tea.MouseButtonLeft:
+	case form != nil && msg.Wheel != "":
+		s.aside.Do(msg.Wheel)
+	case form != nil:
 		if field, ok := form.FieldAt(y); ok {
 			form.FocusIndex(field)
 		}
-	case form != nil && msg.Button == tea.MouseButtonWheelUp:
-		s.aside.Do(actions.Up)
-	case form != nil && msg.Button == tea.MouseButtonWheelDown:
-		s.aside.Do(actions.Down)
-	case msg.Button == tea.MouseButtonLeft && s.table != nil:
+	case msg.Wheel != "":
+		s.move(msg.Wheel)
+	case s.table != nil:
 		above, _ := s.scroll.More()
 		if row, ok := s.table.RowAt(y + above - s.tableTop); ok {
 			s.cursor = row
 		}
-	case msg.Button == tea.MouseButtonWheelUp:
-		s.move(actions.Up)
-	case msg.Button == tea.MouseButtonWheelDown:
-		s.move(actions.Down)
 	}
 }
 

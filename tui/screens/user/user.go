@@ -172,7 +172,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		if s.detail != nil && s.detail.ID == msg.Record.ID {
 			s.detail = &msg.Record
 		}
-	case tea.MouseMsg:
+	case screen.Mouse:
 		return s.mouse(msg)
 	}
 	if _, changed := s.record.Handle(msg); changed {
@@ -322,19 +322,17 @@ func (s *Screen) showRedemption(r *api.RedemptionRecord) tea.Cmd {
 func (s *Screen) Choose(row int) bool { return s.detail == nil && s.focused().Choose(row) }
 
 // mouse gives the keyboard to the list that is clicked on.
-func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
+func (s *Screen) mouse(event screen.Mouse) tea.Cmd {
+	isClick := event.Wheel == ""
 	switch {
-	case s.detail != nil && event.Button == tea.MouseButtonWheelDown:
-		return screen.ScrollWheel(s.scroll.Scrolled, actions.Down)
-	case s.detail != nil && event.Button == tea.MouseButtonWheelUp:
-		return screen.ScrollWheel(s.scroll.Scrolled, actions.Up)
+	case s.detail != nil && !isClick:
+		return screen.ScrollWheel(s.scroll.Scrolled, event.Wheel)
 	case s.detail != nil, s.id == "", s.isUnknown():
 		return nil
 	}
 	above := s.layout.below > 0 && event.Y < s.layout.below
 	if s.layout.tabs > 0 && event.Y == 0 {
-		if at, ok := widget.TabAt(s.width, s.labels(), s.at(), event.X); ok && event.Button == tea.MouseButtonLeft &&
-			event.Action == tea.MouseActionPress {
+		if at, ok := widget.TabAt(s.width, s.labels(), s.at(), event.X); ok && isClick {
 			s.focus(at == 1)
 		}
 		return nil
@@ -346,8 +344,7 @@ func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 	case !above:
 		event.Y -= s.layout.below
 	}
-	if event.Button == tea.MouseButtonLeft && event.Action == tea.MouseActionPress && above != s.isAbove &&
-		s.Form() == nil {
+	if isClick && above != s.isAbove && s.Form() == nil {
 		s.focus(above)
 	}
 	defer s.arrange()
