@@ -18,18 +18,11 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Decidable is a redemption on a screen, with what people call it.
+// Decidable is a redemption on a screen, with the title of its perk.
 type Decidable struct {
-	ID, Perk, User string
-	Status         api.RedemptionStatus
+	api.Redemption
+	Title string
 }
-
-// NewDecidable makes a Decidable. The title is that of the perk.
-func NewDecidable(r *api.Redemption, title string) Decidable {
-	return Decidable{ID: r.ID, Perk: title, User: r.UserID, Status: r.Status}
-}
-
-func (d Decidable) name() string { return display.Line(d.Perk) + " for " + display.Line(d.User) }
 
 // Decided tells screens what a redemption is after a decision.
 type Decided struct{ Record api.RedemptionRecord }
@@ -84,7 +77,7 @@ func (r decisions) number() int { return r.all - len(r.left) }
 func (d *Decider) Offers(chosen []Decidable, none string) (offers []actions.Offer) {
 	for _, id := range []actions.ID{actions.Approve, actions.Reject, actions.Void} {
 		why := d.whyNot(id, chosen, none)
-		offer := actions.Offer{ID: id, Why: why, Do: func() tea.Cmd { return d.Do(id, chosen) }}
+		offer := actions.Offer{ID: id, Why: why, Do: func() tea.Cmd { return d.ask(verbs[id], chosen) }}
 		if len(chosen) > 1 {
 			offer.Hint = fmt.Sprintf("%s %d", verbs[id].name, len(chosen))
 		}
@@ -117,23 +110,18 @@ func (d *Decider) whyNot(id actions.ID, chosen []Decidable, none string) string 
 	return why
 }
 
-// Do asks before anything is approved, and for a reason before it is rejected or voided. It does nothing for any
-// other action.
-func (d *Decider) Do(id actions.ID, chosen []Decidable) tea.Cmd {
-	verb, decides := verbs[id]
+// ask asks before anything is approved, and for a reason before it is rejected or voided.
+func (d *Decider) ask(verb verb, chosen []Decidable) tea.Cmd {
 	chosen = slices.DeleteFunc(slices.Clone(chosen), func(r Decidable) bool {
 		return r.Status != verb.to.DecidedFrom()
 	})
-	if !decides || len(chosen) == 0 || d.sender.Busy() {
-		return nil
-	}
 	run := decisions{verb: verb, all: len(chosen)}
 	for _, r := range chosen {
 		run.left = append(run.left, r.ID)
 	}
 	title, text := fmt.Sprintf("%s %d redemptions?", display.Capital(verb.name), run.all), names(chosen)
 	if run.all == 1 {
-		title, text = display.Capital(verb.name)+" "+chosen[0].name()+"?", "Redemption "+display.Line(chosen[0].ID)
+		title, text = display.Capital(verb.name)+" "+text+"?", "Redemption "+display.Line(chosen[0].ID)
 	}
 	begin := func(reason string) tea.Cmd {
 		if d.sender.Busy() {
@@ -166,10 +154,10 @@ func names(chosen []Decidable) string {
 	var perks []string
 	users := map[string][]string{}
 	for _, r := range chosen {
-		if !slices.Contains(perks, r.Perk) {
-			perks = append(perks, r.Perk)
+		if users[r.Title] == nil {
+			perks = append(perks, r.Title)
 		}
-		users[r.Perk] = append(users[r.Perk], display.Line(r.User))
+		users[r.Title] = append(users[r.Title], display.Line(r.UserID))
 	}
 	lines := make([]string, len(perks))
 	for i, perk := range perks {

@@ -38,7 +38,7 @@ func (i *item) made() *api.Redemption {
 // decidable is the redemption of the result under the cursor.
 func (s *Screen) decidable() []screen.Decidable {
 	if r := s.chosen().made(); r != nil && s.whyOtherAccount() == "" {
-		return []screen.Decidable{screen.NewDecidable(r, s.chosen().perk.Title)}
+		return []screen.Decidable{{Redemption: *r, Title: s.chosen().perk.Title}}
 	}
 	return nil
 }

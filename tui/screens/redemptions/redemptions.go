@@ -90,7 +90,7 @@ func (s *List) chosen() (chosen []screen.Decidable) {
 		records = []api.RedemptionRecord{*current}
 	}
 	for _, r := range records {
-		chosen = append(chosen, screen.NewDecidable(&r.Redemption, s.Titles.Perk(&r)))
+		chosen = append(chosen, screen.Decidable{Redemption: r.Redemption, Title: s.Titles.Perk(&r)})
 	}
 	return chosen
 }

@@ -232,7 +232,7 @@ func (s *Screen) chosen() (chosen []screen.Decidable) {
 	if r == nil {
 		return nil
 	}
-	return []screen.Decidable{screen.NewDecidable(&r.Redemption, s.redeemed.Titles.Perk(r))}
+	return []screen.Decidable{{Redemption: r.Redemption, Title: s.redeemed.Titles.Perk(r)}}
 }
 
 func (s *Screen) Form() *widget.Form {
