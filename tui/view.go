@@ -414,14 +414,14 @@ func (a *App) listen() tea.Cmd {
 	}
 }
 
-func (s *status) history() []screen.LabelledLine {
+// history is the messages with their times, the last first.
+func (s *status) history() (lines []widget.Pair) {
 	if len(s.past) == 0 {
-		return []screen.LabelledLine{{Text: "No messages yet."}}
+		return []widget.Pair{{Value: "No messages yet."}}
 	}
-	var lines []screen.LabelledLine
 	for _, past := range slices.Backward(s.past) {
-		lines = append(lines, screen.LabelledLine{Word: past.at.Format("15:04:05"),
-			Text: prefix(past.toast.Kind) + past.toast.Text})
+		lines = append(lines, widget.Pair{Label: past.at.Format("15:04:05"),
+			Value: prefix(past.toast.Kind) + past.toast.Text})
 	}
 	return lines
 }

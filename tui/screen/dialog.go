@@ -334,17 +334,14 @@ func (p *PromptDialog) submit() tea.Cmd {
 	return p.closing(then)()
 }
 
-// TextDialog is a text to read, such as the help.
+// TextDialog is a text to read, such as the last messages.
 type TextDialog struct {
 	dialog
 	title string
-	lines []LabelledLine
+	lines []widget.Pair
 }
 
-// LabelledLine is a line after a word that stands out, such as a key.
-type LabelledLine struct{ Word, Text string }
-
-func NewTextDialog(title string, lines []LabelledLine) *TextDialog {
+func NewTextDialog(title string, lines []widget.Pair) *TextDialog {
 	return &TextDialog{title: title, lines: lines}
 }
 
@@ -356,28 +353,13 @@ func (r *TextDialog) Answer(string) Reply { return Reply{Do: actions.Back} }
 func (r *TextDialog) AccessibleText() string {
 	lines := make([]string, len(r.lines))
 	for i, line := range r.lines {
-		lines[i] = strings.TrimSpace(line.Word + " " + line.Text)
+		lines[i] = strings.TrimSpace(line.Label + " " + line.Value)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// View draws the lines that fit, the words in a column of their own.
 func (r *TextDialog) View(theme *theme.Theme, width, height int) string {
-	column := 0
-	for _, line := range r.lines {
-		column = max(column, display.Width(line.Word))
-	}
-	column = min(column, width/2)
-	var lines []string
-	for _, line := range r.lines {
-		for i, part := range display.Wrap(line.Text, max(1, width-column-2)) {
-			word := ""
-			if i == 0 {
-				word = line.Word
-			}
-			lines = append(lines, theme.Key.Render(display.Pad(word, column))+"  "+theme.Text.Render(part))
-		}
-	}
+	lines := widget.Pairs(theme, width, r.lines)
 	r.scroll.Resize(width, min(height, len(lines)))
 	r.scroll.Set(lines)
 	return r.scroll.View()
