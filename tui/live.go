@@ -62,9 +62,9 @@ func (a *App) onEvents(msg tea.Msg) tea.Cmd {
 	if _, changed := a.live.events.Handle(msg); !changed {
 		return nil
 	}
-	var refused *client.Error
 	if err := a.live.events.Err; err != nil {
-		if errors.As(err, &refused) && refused.Status/100 == 4 && refused.Status != http.StatusTooManyRequests {
+		refused, is := errors.AsType[*client.Error](err)
+		if is && refused.Status/100 == 4 && refused.Status != http.StatusTooManyRequests {
 			return nil
 		}
 		return a.watchLater()

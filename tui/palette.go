@@ -232,7 +232,7 @@ func (a *App) found(kind, id string, to screen.Route, title string, facts ...str
 // orLacking returns the error unless the service refuses the list: another one may have none, or a client no right to
 // it.
 func orLacking(err error) error {
-	if refused := (*client.Error)(nil); errors.As(err, &refused) && !refused.LoginNeeded() {
+	if refused, is := errors.AsType[*client.Error](err); is && !refused.LoginNeeded() {
 		return nil
 	}
 	return err

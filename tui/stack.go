@@ -137,7 +137,7 @@ func (a *App) onConnected(msg connected) tea.Cmd {
 		a.shell.Account = msg.account
 		return tea.Batch(a.openStart(), a.showHint(), a.watch())
 	}
-	if missing := (*screen.NotLoggedIn)(nil); errors.As(msg.err, &missing) {
+	if errors.As(msg.err, new(*screen.NotLoggedIn)) {
 		return a.push(login.New(a.shell, ""))
 	}
 	return a.push(login.New(a.shell, msg.err.Error()))
@@ -146,7 +146,7 @@ func (a *App) onConnected(msg connected) tea.Cmd {
 // loggedIn resumes what a login interrupted. A different account closes all screens, because their data is not its own.
 // It asks first if that would lose something.
 func (a *App) loggedIn(account screen.Account) tea.Cmd {
-	if !a.isOther(account.Profile) {
+	if a.shell.Account.Profile.IsSame(account.Profile) {
 		return a.useAccount(account)
 	}
 	return a.leave(a.all(), "Switch to profile "+account.Profile.Name+"?", "switch", func() tea.Cmd {
@@ -157,17 +157,12 @@ func (a *App) loggedIn(account screen.Account) tea.Cmd {
 // switchAccount says that the user agreed to switch accounts.
 type switchAccount struct{ account screen.Account }
 
-func (a *App) isOther(profile screen.Profile) bool {
-	before := a.shell.Account.Profile
-	return before.APIURL != profile.APIURL || before.ClientID != profile.ClientID || before.Sandbox != profile.Sandbox
-}
-
 func (a *App) useAccount(account screen.Account) tea.Cmd {
-	other := a.isOther(account.Profile)
-	a.shell.SetAccount(account, !other)
+	same := a.shell.Account.Profile.IsSame(account.Profile)
+	a.shell.SetAccount(account, same)
 	a.connectivity = connectivity{round: a.connectivity.round + 1}
 	a.dropLogins()
-	if len(a.screens) == 0 || other {
+	if len(a.screens) == 0 || !same {
 		drafts := a.drop(len(a.screens))
 		for tab := range a.parked {
 			a.screens, a.parked[tab] = a.parked[tab], nil
@@ -255,14 +250,14 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	known, err := result.Outcome()
-	unreachable := (*client.Unreachable)(nil)
-	if known && !errors.As(err, &unreachable) && a.shell.Account.Client != nil {
+	isUnreachable := errors.As(err, new(*client.Unreachable))
+	if known && !isUnreachable && a.shell.Account.Client != nil {
 		a.connectivity.heard = a.shell.Now()
 	}
 	switch {
-	case !known, errors.As(err, &unreachable) && a.connectivity.isOffline(), needsLogin(err) && a.isLoggingIn():
+	case !known, isUnreachable && a.connectivity.isOffline(), needsLogin(err) && a.isLoggingIn():
 		return nil
-	case errors.As(err, &unreachable):
+	case isUnreachable:
 		a.connectivity = connectivity{offlineSince: a.shell.Now(), round: a.connectivity.round + 1}
 		return a.pingLater()
 	case needsLogin(err) && !result.MayAskForLogin(a.target().Form() != nil):
@@ -295,9 +290,8 @@ func (a *App) askForLogin() tea.Cmd {
 }
 
 func needsLogin(err error) bool {
-	var missing *screen.NotLoggedIn
 	var needs interface{ LoginNeeded() bool } // a refusal, or a source of tokens that has no secret
-	return errors.As(err, &missing) || errors.As(err, &needs) && needs.LoginNeeded()
+	return errors.As(err, new(*screen.NotLoggedIn)) || errors.As(err, &needs) && needs.LoginNeeded()
 }
 
 // isLoggingIn tells whether a login is on top. A covered one does not help.
@@ -328,11 +322,10 @@ func (a *App) ping(msg ping) tea.Cmd {
 
 // pong handles the result of a ping. Any reply means that the service is there.
 func (a *App) pong(msg pong) tea.Cmd {
-	var unreachable *client.Unreachable
 	switch {
 	case msg.round != a.connectivity.round:
 		return nil
-	case errors.As(msg.err, &unreachable):
+	case errors.As(msg.err, new(*client.Unreachable)):
 		return a.pingLater()
 	}
 	return a.backOnline()

@@ -133,13 +133,10 @@ func (s *session) handleCommand(text string) tea.Cmd {
 	return nil
 }
 
-// rowsRead is how many rows a list reads out at once.
-const rowsRead = 10
-
 // more moves to the rows after those that were read out, and past the last row to the next page.
 func (s *session) more() tea.Cmd {
 	var cmds []tea.Cmd
-	for range rowsRead {
+	for range screen.ReadAtOnce {
 		cmds = append(cmds, s.app.Attempt(actions.Down))
 	}
 	return tea.Batch(cmds...)

@@ -246,7 +246,7 @@ func (l *List[F, T]) whyNotPreview(scroll bool) string {
 
 // scrollPreview scrolls half of what is visible, so that nothing is missed.
 func (l *List[F, T]) scrollPreview(id actions.ID) tea.Cmd {
-	for range max(1, l.facts.Height()/2) {
+	for range max(1, l.facts.Bar().Shown/2) {
 		l.facts.Do(id)
 	}
 	return nil

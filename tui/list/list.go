@@ -140,9 +140,9 @@ func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 	l := &List[F, T]{
 		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off,
 		seen: map[string][]string{}, firsts: map[int64]string{}, links: map[int64]string{},
-		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewBackgroundLoader[loadedPage[F,
-			T]](shell),
-		line: widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
+		loader:   screen.NewLoader[loadedPage[F, T]](shell),
+		prefetch: screen.NewBackgroundLoader[loadedPage[F, T]](shell),
+		line:     widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
 	}
 	l.recall()
 	return l
@@ -478,8 +478,7 @@ func (l *List[F, T]) DistanceKM(record *T) (km float64, known bool) {
 
 // problem says why the last load failed, and what to do next.
 func (l *List[F, T]) problem() (what, next string) {
-	var refused *client.Error
-	if errors.As(l.loader.Err, &refused) && len(refused.Fields) > 0 {
+	if refused, is := errors.AsType[*client.Error](l.loader.Err); is && len(refused.Fields) > 0 {
 		what = "The service refuses this: " + screen.Sentence("", refused)
 		switch {
 		case l.want.text == "":

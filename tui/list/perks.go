@@ -77,8 +77,7 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 				options.Sort += "," + newest
 			}
 			page, err := of.Fetch(ctx, c, client.PerkListOptions{ListOptions: options, PerkFilter: f})
-			if refused := (*client.Error)(nil); isRelevant && errors.As(err, &refused) &&
-				len(refused.Fields["sort"]) > 0 {
+			if refused, is := errors.AsType[*client.Error](err); isRelevant && is && len(refused.Fields["sort"]) > 0 {
 				s.noRelevance.Store(true)
 				options.Sort = newest
 				page, err = of.Fetch(ctx, c, client.PerkListOptions{ListOptions: options, PerkFilter: f})

@@ -10,6 +10,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
 
@@ -300,9 +301,6 @@ func (l *List[F, T]) previewPanel(width, height int) string {
 	return panel.View(look, widget.Indented(l.dimmed(l.facts.View()), 1), width, height)
 }
 
-// rowsRead is how many rows are read out at once.
-const rowsRead = 10
-
 // AccessibleText returns the query, ten rows around the cursor, and the position.
 func (l *List[F, T]) AccessibleText() string {
 	lines := []string{l.Heading() + ", " + l.summary() + "."}
@@ -329,8 +327,8 @@ func (l *List[F, T]) AccessibleText() string {
 	if kind, title, advice, none := l.noRows(); none {
 		lines = append(lines, widget.AccessibleNotice(kind, title, advice))
 	}
-	first := l.table.Cursor() / rowsRead * rowsRead
-	for i := first; i < min(len(l.rows), first+rowsRead); i++ {
+	first := l.table.Cursor() / screen.ReadAtOnce * screen.ReadAtOnce
+	for i := first; i < min(len(l.rows), first+screen.ReadAtOnce); i++ {
 		lines = append(lines, l.spoken(i))
 	}
 	if position := l.position(1000); position != "" {

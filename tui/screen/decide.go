@@ -195,7 +195,7 @@ func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
 	if result.ID == "" {
 		failure = sent.Err // there was no client to send it with
 	}
-	var refused *client.Error
+	refused, isRefused := errors.AsType[*client.Error](failure)
 	stops := result.Earlier
 	switch {
 	case failure == nil:
@@ -206,7 +206,7 @@ func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
 	case client.OutcomeUnknown(failure):
 		run.unknown++
 		stops = true
-	case errors.As(failure, &refused):
+	case isRefused:
 		all := []int{http.StatusForbidden, http.StatusTooManyRequests}
 		if stops = refused.LoginNeeded() || slices.Contains(all, refused.Status); stops {
 			run.left = append(run.left, result.ID)

@@ -210,15 +210,14 @@ func IsLacking(err error) bool {
 // Explain says why a request failed, and what to do next.
 func (s *Shell) Explain(err error) (what, next string) {
 	retry := s.Key(actions.Refresh) + " retries."
-	var missing *NotLoggedIn
-	var unreachable *client.Unreachable
-	var refused *client.Error
-	switch {
-	case errors.As(err, &missing):
+	if missing, is := errors.AsType[*NotLoggedIn](err); is {
 		return display.Line(missing.Message), s.Key(actions.Login) + " logs in."
-	case errors.As(err, &unreachable):
+	}
+	if unreachable, is := errors.AsType[*client.Unreachable](err); is {
 		return Sentence("", unreachable), retry + " It also reloads by itself."
-	case !errors.As(err, &refused):
+	}
+	refused, is := errors.AsType[*client.Error](err)
+	if !is {
 		return Sentence("", err), retry
 	}
 	what = Sentence("", refused)

@@ -122,9 +122,6 @@ func (p *PickDialog) Search(text string) tea.Cmd {
 	return p.edited()
 }
 
-// mostRead is how many choices are read out at once.
-const mostRead = 10
-
 const noMatch = "Nothing here matches that."
 
 // AccessibleText lists the options, or what was found if there are choices beside them. They are numbered unless the
@@ -144,10 +141,10 @@ func (p *PickDialog) AccessibleText() string {
 		return noMatch
 	}
 	lines = nil
-	for i, e := range p.found[:min(len(p.found), mostRead)] {
+	for i, e := range p.found[:min(len(p.found), ReadAtOnce)] {
 		lines = append(lines, fmt.Sprintf("%d: %s", i+1, e.Name))
 	}
-	if more := len(p.found) - mostRead; more > 0 {
+	if more := len(p.found) - ReadAtOnce; more > 0 {
 		lines = append(lines, fmt.Sprintf("%d more.", more))
 	}
 	return strings.Join(lines, "\n")
@@ -172,7 +169,7 @@ func (p *PickDialog) Answer(text string) Reply {
 	switch {
 	case text == "":
 		return Reply{Say: "Cancelled.", Do: actions.Cancel}
-	case p.ask.More != nil && n >= 1 && n <= min(len(p.found), mostRead):
+	case p.ask.More != nil && n >= 1 && n <= min(len(p.found), ReadAtOnce):
 		p.cursor = n - 1
 		return Reply{Do: actions.Submit}
 	case p.ask.More != nil:

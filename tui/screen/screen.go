@@ -49,6 +49,9 @@ type Screen interface {
 // Framed is a Screen that draws panels of its own. The shell draws one around every other.
 type Framed interface{ Framed() }
 
+// ReadAtOnce is how many rows or choices of a list AccessibleText has.
+const ReadAtOnce = 10
+
 // Chooser is a Screen with a list. The accessible mode chooses a row by its number, from 1.
 type Chooser interface {
 	Choose(row int) bool
@@ -432,6 +435,11 @@ type Profile struct {
 	InsecureHTTP bool // allow http to other hosts than this computer
 	ReadOnly     bool // changes are refused; only shown
 	Protected    bool // live, and changed only by who types the profile's name; only shown
+}
+
+// IsSame tells whether two profiles are the same client at the same service, whatever they are called.
+func (p Profile) IsSame(other Profile) bool {
+	return p.APIURL == other.APIURL && p.ClientID == other.ClientID && p.Sandbox == other.Sandbox
 }
 
 // Account is a profile with a client that is logged in.

@@ -290,7 +290,7 @@ func (t *Table) View() string {
 		}
 	}
 	lines := make([]string, 0, t.height)
-	lines = append(lines, t.theme.Heading.Render(t.line("  ", names, widths)))
+	lines = append(lines, t.theme.Heading.Render(t.styled(nil, "  ", names, nil, widths)))
 	for i := t.top; i < len(t.rows) && len(lines) < t.height; i++ {
 		row, style, marks := t.rows[i], &t.theme.Text, []byte("  ")
 		if row.Muted {
@@ -322,12 +322,8 @@ func (t *Table) shortened(cells []string, widths []int) []string {
 	return cells
 }
 
-// line draws cells in columns, exactly as wide as the table.
-func (t *Table) line(marks string, cells []string, widths []int) string {
-	return t.styled(nil, marks, cells, nil, widths)
-}
-
-// styled is line in styles: one for the row, others for cells with a tone and for words that match.
+// styled draws cells in columns, exactly as wide as the table, in styles: one for the row, nil for none, and others for
+// cells with a tone and for words that match.
 func (t *Table) styled(style *lipgloss.Style, marks string, cells []string, tones []theme.Tone, widths []int) string {
 	render := func(style *lipgloss.Style, text string) string {
 		if style == nil || text == "" {
@@ -460,9 +456,6 @@ func (s *Scroll) Reveal(line int) {
 func (s *Scroll) More() (above, below int) {
 	return s.top, max(0, len(s.lines)-s.top-s.height)
 }
-
-// Height is how many lines are visible.
-func (s *Scroll) Height() int { return s.height }
 
 // Bar is which part is visible.
 func (s *Scroll) Bar() Bar { return Bar{First: s.top, Shown: s.height, All: len(s.lines)} }

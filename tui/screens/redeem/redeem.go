@@ -288,11 +288,10 @@ func (s *Screen) whyNotCheck() string {
 // whyOtherAccount says that another account is logged in than the one that the perks are from; "" if it is the same.
 // There the same ids mean other things, and idempotency keys mean nothing.
 func (s *Screen) whyOtherAccount() string {
-	here, profile := s.shell.Account.Profile, s.profile
-	if here.APIURL == profile.APIURL && here.ClientID == profile.ClientID && here.Sandbox == profile.Sandbox {
+	if s.shell.Account.Profile.IsSame(s.profile) {
 		return ""
 	}
-	return "These perks are from " + destination(profile) + ". Log in there."
+	return "These perks are from " + destination(s.profile) + ". Log in there."
 }
 
 // reopenForm opens the form again: an empty one once everything is redeemed, otherwise as it was.
