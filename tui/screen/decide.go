@@ -67,11 +67,13 @@ func (d *Decider) Unsaved() string {
 	if !d.sender.Busy() {
 		return ""
 	}
-	return fmt.Sprintf("%s %d of %d. The rest would not be sent.", display.Capital(d.run.doing), d.run.number(), d.run.all)
+	return display.Capital(d.run.progress()) + ". The rest would not be sent."
 }
 
-// number is that of the one being sent, from 1.
-func (r decisions) number() int { return r.all - len(r.left) }
+// progress says which one is being sent: "approving 12 of 46".
+func (r decisions) progress() string {
+	return fmt.Sprintf("%s %d of %d", r.doing, r.all-len(r.left), r.all)
+}
 
 // Offers returns the three decisions on what is chosen. none says why nothing is.
 func (d *Decider) Offers(chosen []Decidable, none string) (offers []actions.Offer) {
@@ -92,7 +94,7 @@ func (d *Decider) whyNot(id actions.ID, chosen []Decidable, none string) string 
 	can := func(r Decidable) bool { return r.Status == from }
 	switch {
 	case d.sender.Busy():
-		return fmt.Sprintf("%s %d of %d.", display.Capital(d.run.doing), d.run.number(), d.run.all)
+		return display.Capital(d.run.progress()) + "."
 	case len(chosen) == 0:
 		return none
 	case slices.ContainsFunc(chosen, can):
@@ -171,7 +173,7 @@ func (d *Decider) step() tea.Cmd {
 	deciding := operation.Deciding{ID: d.run.left[0], Status: d.run.to, Reason: d.run.reason}
 	d.run.left = d.run.left[1:]
 	if d.run.all > 1 {
-		d.shell.Progress = fmt.Sprintf("%s %d of %d", d.run.doing, d.run.number(), d.run.all)
+		d.shell.Progress = d.run.progress()
 	}
 	return d.sender.Send(func(ctx context.Context, c *client.Client) (operation.Deciding, error) {
 		deciding := deciding.Send(ctx, c)
