@@ -82,100 +82,28 @@ func TestACursorFindsThePageThatItsNumberDoes(t *testing.T) {
 				if query.Sort = keys; !query.CanSortBy(field) {
 					continue
 				}
-				list := wholeList(t, db, query)
-				if len(list) < 10*perPage {
-					t.Fatalf("%+v has %d perks, so this test shows nothing", query, len(list))
+				rows := wholeList(t, db, query)
+				if len(rows) < 10*perPage {
+					t.Fatalf("%+v has %d perks, so this test shows nothing", query, len(rows))
 				}
-				for _, offset := range []int{perPage, len(list) / 3 / perPage * perPage,
-					(len(list)/perPage - 2) * perPage} {
-					perk := must(db.perkAt(t, list[offset-1]))(t)
-					query.Window = store.Window{Page: 2, PerPage: perPage}
-					inSearch(t, db, query, store.Fetch{}, func(v view, s *search, _ string) {
-						distance := int64(0)
-						if s.Query.Near != nil {
-							s.Args["id"] = perk.ID
-							distance = must(store.One(v, store.ScanValue[int64],
-								`SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`,
-								s.Args))(t)
+				query.Window = store.Window{Page: 2, PerPage: perPage}
+				inSearch(t, db, query, store.Fetch{}, func(_ view, s *search, _ string) {
+					var ids []string
+					for _, perk := range must(s.ReadByIDs(rows, 0, int64(len(rows))))(t) {
+						ids = append(ids, perk.ID)
+					}
+					for _, offset := range []int{perPage, len(ids) / 3 / perPage * perPage,
+						(len(ids)/perPage - 2) * perPage} {
+						before := must(db.Perk(t.Context(), ids[offset-1]))(t)
+						storetest.PageAfter(t, s, ids, offset, before)
+						if query.AvailableTo == "" { // what a user can have is not kept
+							storetest.KeptPages(t, s, ids, offset, before)
 						}
-						s.Query.After = s.Query.CursorOf(&perk, distance)
-						rows := must(s.page(v, int64(len(list))))(t)
-						want := list[offset : offset+perPage+1]
-						if !slices.Equal(rows, want) {
-							t.Errorf("%+v, sorted by %q, after %d: it is\n%v\nwant\n%v", filter, api.FormatSort(keys),
-								offset, rows, want)
-						}
-						requireKeptPages(t, v, s, offset, want)
-					})
-				}
+					}
+				})
 			}
 		}
 	}
-}
-
-// requireKeptPages checks the page at an offset as it is read by every id of the list, and by some of them.
-func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64) {
-	t.Helper()
-	if s.Query.AvailableTo != "" {
-		return
-	}
-	s.Query.Window.Page = int64(offset/perPage) + 1
-	matching := must(s.CountMatches(0))(t).Matching
-	for _, perList := range []int{10_000, 70} {
-		for _, after := range []*store.Cursor{s.Query.After, nil} {
-			s.Query.After = after
-			lists, r := store.NewPerkLists[rowIDs](perList, 10_000), &recorder{search: s}
-			for times := range 2 {
-				list := must(lists.List(t.Context(), r))(t)
-				if rows := rowsOf(t, v, list.Items); !slices.Equal(rows, want[:perPage]) {
-					t.Errorf("%+v, of %d ids, after: %t, time %d: the page at %d is\n%v, want\n%v", s.Query, perList,
-						after != nil, times, offset, rows, want)
-				}
-			}
-			if r.built > 0 && matching <= int64(perList) && r.searched > 1 {
-				t.Errorf("%+v: the kept ids of all perks are not read", s.Query)
-			}
-			if s.Query.Window.Page++; after != nil { // with a cursor of another page, that counts
-				list := must(lists.List(t.Context(), r))(t)
-				if rows := rowsOf(t, v, list.Items); !slices.Equal(rows, want[:perPage]) {
-					t.Errorf("%+v: with a cursor of another page, the page is %v, want %v", s.Query, rows, want)
-				}
-			}
-			s.Query.Window.Page--
-		}
-	}
-}
-
-// recorder counts how often a page is searched, and the order of a list built.
-type recorder struct {
-	*search
-	searched, built int
-}
-
-func (r *recorder) ReadPage(total int64) ([]api.Perk, error) {
-	r.searched++
-	return r.search.ReadPage(total)
-}
-
-func (r *recorder) EveryID(step, matching int64) (rowIDs, error) {
-	r.built++
-	return r.search.EveryID(step, matching)
-}
-
-func rowsOf(t *testing.T, v view, perks []api.Perk) []int64 {
-	t.Helper()
-	ids := make([]string, len(perks))
-	for i := range perks {
-		ids[i] = perks[i].ID
-	}
-	return must(store.All(v, store.ScanValue[int64], `
-		SELECT p.row FROM json_each($1) AS page CROSS JOIN perks AS p ON p.id = page.value ORDER BY page.key`,
-		asJSON(ids)))(t)
-}
-
-func (db *DB) perkAt(t *testing.T, row int64) (api.Perk, error) {
-	return store.One(db.latest(t.Context()), store.ScanPerk,
-		`SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.row = $1`, row)
 }
 
 func TestACircleByTimeReadsFewPerksOfEachCell(t *testing.T) {
