@@ -46,6 +46,14 @@ type Driver struct {
 
 	now    time.Time
 	timers []timer
+
+	// Commands are the test's own commands in scenarios.
+	Commands map[string]func(argument string)
+	// Received returns the requests that the service has got, for the command got in scenarios.
+	Received func() []string
+
+	step string // the one of a scenario that is played
+	seen int    // how many of Received the last got has had
 }
 
 type timer struct {
@@ -181,7 +189,7 @@ func (d *Driver) Until(what string, holds func() bool) {
 				d.Send(msg)
 			}
 		case <-deadline:
-			d.t.Fatalf("timed out waiting for %s. The screen:\n%s", what, d.Screen())
+			d.t.Fatalf("%s\ntimed out waiting for %s. The screen:\n%s", d.step, what, d.Screen())
 		}
 	}
 }

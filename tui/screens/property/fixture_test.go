@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -43,7 +44,7 @@ func flat() api.Property {
 	}
 }
 
-// start starts the terminal UI, and opens a property, or with id 0 the prompt for one.
+// start starts the terminal UI, and opens a property, or without an id the prompt for one.
 func start(t *testing.T, id api.PropertyID, changes ...func(*tui.Options)) *fixture {
 	server := servertest.Start(t)
 	owner, secret := server.Client()
@@ -59,6 +60,7 @@ func start(t *testing.T, id api.PropertyID, changes ...func(*tui.Options)) *fixt
 	o.Driver = tuitest.Start(t, server, append([]func(*tui.Options){
 		func(options *tui.Options) { options.Accounts = o.accounts }, tuitest.Route(screen.ToPerks{}),
 	}, changes...)...)
+	o.Commands, o.Received = o.commands(), o.proxy.sent
 	o.Open(screen.ToProperty{ID: id})
 	o.Settle()
 	return o
@@ -69,82 +71,163 @@ type token string
 func (t token) Token(context.Context) (string, error)           { return string(t), nil }
 func (t token) Replace(context.Context, string) (string, error) { return "", client.ErrNoOtherToken }
 
-// stored returns the property as the service has it.
-func (o *fixture) stored() api.Property {
+// commands are what scenarios do beside the screen.
+func (o *fixture) commands() map[string]func(argument string) {
+	open := func(id string) {
+		o.Open(screen.ToProperty{ID: api.PropertyID(id)})
+		o.Settle()
+	}
+	return map[string]func(string){
+		"service": o.proxy.set, // what the proxy does, and to requests with which method
+		"fill":    o.fillIn,
+		"others":  o.change,
+		"deleted": func(string) {
+			if _, err := o.colleague.DeleteProperty(o.t.Context(), "42", ""); err != nil {
+				o.t.Fatal(err)
+			}
+		},
+		"stored": func(want string) {
+			stored, _, err := o.colleague.Property(o.t.Context(), "42")
+			if err != nil {
+				o.t.Fatal(err)
+			}
+			differing := api.PropertyChanges(stored, stored.With(o.patch(want))).Fields()
+			if len(differing) > 0 {
+				o.t.Errorf("stored %+v, want %s", stored, want)
+			}
+		},
+		"draft": func(want string) { // the title of the saved draft
+			if got := o.draft(); got != want {
+				o.t.Errorf("the draft has the title %q, want %q", got, want)
+			}
+		},
+		"open": open,
+		"reopen": func(string) {
+			o.Send(screen.Back{})
+			o.Settle()
+			open("42")
+		},
+		"expired": func(string) { o.accounts.Expire() },
+		"secret": func(string) { // types it
+			for form := o.App.Top().Form(); form.Focus() != "secret"; {
+				o.Press("tab")
+			}
+			o.Type(o.secret + "\n")
+		},
+	}
+}
+
+func (o *fixture) patch(object string) api.PropertyPatch {
 	o.t.Helper()
-	p, _, err := o.colleague.Property(o.t.Context(), "42")
+	members, err := api.ParseObject([]byte(object))
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return p
+	patch, err := api.ParsePropertyPatch(members)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return patch
 }
 
 // change changes the property as somebody else.
-func (o *fixture) change(patch api.PropertyPatch) {
+func (o *fixture) change(object string) {
 	o.t.Helper()
-	if _, err := o.colleague.UpdateProperty(o.t.Context(), "42", patch, ""); err != nil {
+	if _, err := o.colleague.UpdateProperty(o.t.Context(), "42", o.patch(object), ""); err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-// fill replaces the text of a field of the form.
-func (o *fixture) fill(field, text string) {
-	o.t.Helper()
-	form := o.App.Top().Form()
-	if form == nil {
-		o.t.Fatalf("no form is open:\n%s", o.Screen())
-	}
-	for range form.Names() {
-		if form.Focus() == field {
-			break
-		}
+// fillIn replaces the text of a field of the form: "title Mine". A text with several lines is quoted.
+func (o *fixture) fillIn(fieldAndText string) {
+	field, text, _ := strings.Cut(fieldAndText, " ")
+	for form := o.App.Top().Form(); form.Focus() != field; {
 		o.Press("tab")
 	}
 	o.Press("ctrl+end")
 	o.Clear()
+	if lines, err := strconv.Unquote(text); err == nil {
+		text = lines
+	}
 	o.Type(text)
 }
 
 func (o *fixture) value(field string) string { return o.App.Top().Form().Value(field) }
 
-// proxy forwards requests to the service. A test may let it respond itself, or lose replies.
+// draft returns the title of the saved draft.
+func (o *fixture) draft() string { return o.Memory.Draft(screen.Profile{}, "property-42")["title"] }
+
+// proxy forwards requests to the service, unless a test asks for something else.
 type proxy struct {
 	url string
 
-	mu      sync.Mutex
-	changes []string // the method and body of each request that changes something
-	etags   bool
-	before  func(http.ResponseWriter, *http.Request) (handled bool)
-	after   func(*http.Request) (lost bool)
+	mu       sync.Mutex
+	does, to string        // to requests with this method; "" to all
+	changed  chan struct{} // closed when it does something else
+	changes  []string      // the method and body of each request that changes something
 }
 
 func startProxy(t *testing.T, server *servertest.Server) *proxy {
-	to, err := url.Parse(server.Root())
+	root, err := url.Parse(server.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &proxy{etags: true}
-	forward := httputil.NewSingleHostReverseProxy(to)
+	d := &proxy{changed: make(chan struct{})}
+	forward := httputil.NewSingleHostReverseProxy(root)
 	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	forward.ModifyResponse = func(res *http.Response) error {
-		_, after, etags := d.hooks()
-		if !etags {
+		if does, _ := d.doesTo(res.Request); does == "has no ETags" {
 			res.Header.Del("ETag")
-		}
-		if after != nil && after(res.Request) {
-			panic(http.ErrAbortHandler)
 		}
 		return nil
 	}
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.record(r)
-		if before, _, _ := d.hooks(); before == nil || !before(w, r) {
-			forward.ServeHTTP(w, r)
+		switch does, changed := d.doesTo(r); does {
+		case "loses replies", "dies":
+			forward.ServeHTTP(httptest.NewRecorder(), r)
+			if does == "dies" {
+				d.set("drops")
+			}
+			panic(http.ErrAbortHandler)
+		case "drops":
+			panic(http.ErrAbortHandler)
+		case "is another":
+			http.Error(w, "404 page not found", http.StatusNotFound)
+			return
+		case "refuses":
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			w.Write([]byte(`{"response":"Some values are not valid.","code":"validation_failed",
+				"errors":{"city":["is outside of our region"],"season":["is closed"]}}`))
+			return
+		case "holds":
+			<-changed
 		}
+		forward.ServeHTTP(w, r)
 	}))
 	t.Cleanup(listener.Close)
+	t.Cleanup(func() { d.set("works") }) // before that: a failed test must not hold a request forever
 	d.url = listener.URL + "/v2"
 	return d
+}
+
+// set says what is done to requests, after a colon to those with which method: "drops: PATCH".
+func (d *proxy) set(how string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.does, d.to, _ = strings.Cut(how, ": ")
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+func (d *proxy) doesTo(r *http.Request) (does string, changed chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.to == "" || d.to == r.Method {
+		does = d.does
+	}
+	return does, d.changed
 }
 
 func (d *proxy) record(r *http.Request) {
@@ -158,42 +241,9 @@ func (d *proxy) record(r *http.Request) {
 	d.changes = append(d.changes, strings.TrimSpace(r.Method+" "+string(body)))
 }
 
-func (d *proxy) hooks() (before func(http.ResponseWriter, *http.Request) bool, after func(*http.Request) bool,
-	etags bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.before, d.after, d.etags
-}
-
 // sent returns the changes so far.
 func (d *proxy) sent() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.changes)
 }
-
-// respond lets a function respond instead of the service; nil forwards every request.
-func (d *proxy) respond(before func(http.ResponseWriter, *http.Request) bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.before = before
-}
-
-// lose loses the replies to the requests that a function chooses; nil loses none.
-func (d *proxy) lose(after func(*http.Request) bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.after = after
-}
-
-// setDown lets every request fail until it is called with false.
-func (d *proxy) setDown(down bool) {
-	if !down {
-		d.respond(nil)
-		return
-	}
-	d.respond(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) })
-}
-
-func isPatch(r *http.Request) bool  { return r.Method == http.MethodPatch }
-func isDelete(r *http.Request) bool { return r.Method == http.MethodDelete }

@@ -1,351 +1,518 @@
 package redeem_test
 
 import (
-	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"example.com/perks/api"
-	"example.com/perks/store"
+	tea "github.com/charmbracelet/bubbletea"
+
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/tuitest"
+	"example.com/perks/tui/widget"
 )
 
-// redeem fills in the form, and confirms.
-func redeem(d *tuitest.Driver, text string) {
-	d.Type(text)
-	d.Press("ctrl+s")
-	d.See("Redeem for")
-	d.Press("y")
+// unknown redeems coffee for alice, and loses the reply.
+const unknown = `
+		lost replies: 1
+		reads: fail
+		open: coffee
+		"alice" ctrl+s y => [unknown] Coffee for two | No reply yet. Checking every 4 s. Don't redeem elsewhere.
+		got: coffee key-1
+`
+
+// flows are sessions of a client that may redeem. The idempotency keys are key-1 and so on.
+var flows = map[string]string{
+	"a redemption is confirmed, sent and shown": `
+		open: coffee
+		"alice\nticket=4711\nchannel=phone\n" enter => y redeem it
+		dialog: Redeem "Coffee for two" for alice at $url (LIVE), profile test, with the metadata $metadata.
+		enter enter space
+		got:
+		y          => [redeemed] Coffee for two | Redeemed. Status approved, | Id
+		got: coffee key-1 $metadata
+		stored: coffee approved
+		y          => Copied the id
+		copied: coffee
+		r          => the id of the user
+		ctrl+o     => Recent users | alice
+		enter ctrl+s
+		dialog: Redeem "Coffee for two" for alice at $url (LIVE), profile test.
+		y          => [already redeemed] | alice redeemed it on | status approved. Nothing was redeemed now.
+		shows: coffee
+		got: coffee key-2
+		stored: coffee approved
+		u          => User alice`,
+
+	"refusals are explained": `
+		open: spa for alice
+		ctrl+s y   => [waiting for approval] Spa day | Waiting for approval since
+		form:
+		open: gone for alice
+		ctrl+s y   => [sold out] All gone | Sold out. Nothing was redeemed.
+		form:
+		open: old for alice
+		ctrl+s y   => [expired] Old soup | valid until 3 Nov 2025 | Nothing was redeemed.
+		form:
+		open: new for alice
+		ctrl+s y   => [not started] New soup | valid from | Nothing was redeemed.
+		form:
+		got: spa key-1 | gone key-2 | old key-3 | new key-4
+		stored: spa pending`,
+
+	"a throttled request is retried without a question": `
+		refuses: 429 rate_limited
+		open: tea for alice
+		ctrl+s y   => [throttled] A pot of tea | Wait until | ctrl+s retries. It can't be redeemed twice.
+		refuses:
+		ctrl+s     => [redeemed] A pot of tea
+		y          => Copy the id: not possible now. It was sent without a question.
+		wait: 1s
+		y          => Copied the id
+		got: tea key-1 | tea key-1`,
+
+	"a missing scope is named": `
+		refuses: 403 insufficient_scope
+		open: coffee tea for alice
+		ctrl+s y   => [not allowed] Coffee for two | No. Nothing was redeemed. | [not sent] A pot of tea
+		           => as a client with the scope perks:redeem.
+		got: coffee key-1`,
+
+	"a key that another request has used is replaced": `
+		refuses: 422 idempotency_key_reused
+		open: coffee for alice
+		ctrl+s y   => Another request has used this idempotency key
+		           => r opens the form, and uses a new idempotency key.
+		refuses:
+		r ctrl+s y => [redeemed] Coffee for two
+		got: coffee key-1 | coffee key-2
+		stored: coffee approved`,
+
+	"an unknown user is shown beside the field": `
+		open: coffee tea
+		"alise\nticket=1" ctrl+s y => ! No such user.
+		           => None of 2 redeemed: no user "alise". Correct the id, then ctrl+s.
+		           => [no such user] Coffee for two | [not sent] A pot of tea
+		got: coffee key-1 {"ticket":"1"} for alise
+		focus: user_id
+		form: metadata=ticket=1
+		end backspace backspace "ce" ctrl+s y => alice: 2 redeemed.
+		got: coffee key-3 {"ticket":"1"} | tea key-4 {"ticket":"1"}`,
+
+	"a refusal does not stop the other perks": `
+		open: coffee gone tea for alice
+		ctrl+s
+		dialog: Redeem 3 perks ("Coffee for two", "All gone" and "A pot of tea") for alice at $url (LIVE), profile test.
+		y          => alice: 2 redeemed, 1 sold out. | [redeemed] Coffee for two | [sold out] All gone
+		           => [redeemed] A pot of tea
+		got: coffee key-1 | gone key-2 | tea key-3
+		r ctrl+s
+		dialog: Redeem "All gone" for alice at $url (LIVE), profile test.
+		n end "ticket=1" ctrl+s
+		dialog: Redeem "All gone" for alice at $url (LIVE), profile test, with the metadata {"ticket":"1"}.
+		n
+		got:`,
+
+	"a second confirmation sends nothing": `
+		redeems: held
+		open: coffee for alice
+		ctrl+s y y ctrl+s
+		arrives:
+		y ctrl+s enter t s y ctrl+s enter t s
+		unsaved: "Coffee for two" is being redeemed for alice
+		q          => Quit? | "Coffee for two" is being redeemed for alice
+		n
+		redeems: released => [redeemed] Coffee for two
+		got: coffee key-1
+		unsaved:`,
+
+	"an expired session keeps the form and its key": `
+		open: coffee
+		"alice\nticket=4711"
+		expired:
+		ctrl+s y   => Log in again; your text is kept.
+		secret:    => The service asks for a new login. Nothing was redeemed. | ticket=4711
+		           => ctrl+s retries. It can't be redeemed twice.
+		settle
+		stored:
+		ctrl+s     => [redeemed] Coffee for two
+		got: coffee key-1 {"ticket":"4711"} | coffee key-1 {"ticket":"4711"}`,
+
+	"the outcomes of several perks are counted": `
+		open: coffee tea spa for bob
+		ctrl+s y   => [redeemed] Coffee for two | [redeemed] A pot of tea | [waiting for approval] Spa day
+		           => Done: bob: 2 redeemed, 1 waiting for approval.
+		settle
+		open: coffee gone for bob
+		ctrl+s y   => bob: none of 2 redeemed: 1 already redeemed, 1 sold out.`,
+
+	"actions use the chosen result": `
+		open: coffee gone spa for alice
+		ctrl+s y   => > [redeemed] Coffee for two | [sold out] All gone | [waiting for approval] Spa day
+		settle y   => , of "Coffee for two".
+		copied: coffee
+		j          => > [sold out] All gone
+		y          => Copy the id: not possible now. There is no redemption here.
+		G          => > [waiting for approval] Spa day
+		y          => , of "Spa day".
+		copied: spa
+		k j P
+		title: Perk Spa day
+		settle esc k j enter
+		title: Perk Spa day
+		esc
+		click: [sold out] => > [sold out] All gone`,
+
+	"results are decided": `
+		open: coffee spa gone for alice
+		ctrl+s y   => [redeemed] | [waiting for approval] | [sold out] | t retry | ctrl+x void
+		a          => Approve: not possible now. It is approved. Void it: ctrl+x.
+		ctrl+x     => Void Coffee for two for alice? | LIVE
+		"wrong perk\n" => Done: 1 redemption voided. | [voided] | It cannot be used.
+		           => Redeemed, then voided. Status voided (wrong perk)
+		j a        => Approve Spa day for alice?
+		y          => Done: 1 redemption approved. | [redeemed] Spa day | Status approved
+		j x        => Reject: not possible now. There is no redemption here.
+		stored: coffee voided | spa approved`,
+
+	"the redemption in the way is voided": `
+		elsewhere: coffee
+		open: coffee for alice
+		ctrl+s y   => [already redeemed] | status approved. | ctrl+x void
+		ctrl+x "a mistake\n" => Done: 1 redemption voided. | status voided (a mistake).
+		r          => Redeem Coffee for two
+		ctrl+s y   => [redeemed] Coffee for two`,
+
+	"what failed is retried under its keys": `
+		open: coffee gone old tea for alice
+		ctrl+s y   => alice: 2 redeemed, 1 sold out, 1 expired. | t retries what failed, r opens the form.
+		got: coffee key-1 | gone key-2 | old key-3 | tea key-4
+		restocked:
+		t          => alice: 3 redeemed, 1 expired.
+		got: gone key-2 | old key-3
+		t
+		got: old key-3
+		stored: coffee approved | gone approved | tea approved
+		open: coffee for alice
+		ctrl+s y   => [already redeemed] Coffee for two | alice redeemed it on
+		settle t   => Nothing failed.
+		y          => Copied the id
+		copied: coffee`,
+
+	"a retry that can redeem twice asks": `
+		refuses: 409 sold_out
+		open: coffee for alice
+		ctrl+s y   => [sold out] Coffee for two
+		settle
+		refuses:
+		lost replies: 1
+		reads: fail
+		open: coffee for alice
+		ctrl+s y   => [unknown] Coffee for two
+		settle esc => Leave?
+		y          => [sold out] Coffee for two
+		t          => THIS CAN REDEEM TWICE
+		n
+		got: coffee key-1 | coffee key-2`,
+
+	"the question is loud about its service": `
+		open: coffee for alice
+		ctrl+s     => Redeem for alice? · LIVE | (LIVE)
+		n
+		sandbox:
+		open: coffee for alice => Redeem Coffee for two | ● sandbox
+		ctrl+s     => SANDBOX: this is a test. | (SANDBOX)`,
+
+	"nothing is sent to another service": `
+		open: coffee for alice
+		ctrl+s     => Redeem for
+		sandbox:
+		y          => Nothing was sent. These perks are from $url (LIVE)
+		got:`,
+
+	"leaving a form asks": `
+		open: coffee
+		"al" esc   => Discard this redemption? | y discard
+		y
+		screens: 1`,
+
+	// Whether the user can redeem
+
+	"perks that can be redeemed are counted": `
+		open: coffee gone old for alice => can redeem 1 of 3: 1 sold out, 1 expired
+		           => [sold out] All gone | [expired] Old soup
+		open: coffee tea for alice => ✓ can redeem all 2
+		shift+tab "x" => ≠ can redeem | no such user`,
+
+	"the check of a user never delays sending": `
+		answers: held
+		open: coffee
+		"alice" ctrl+s y => [redeemed] Coffee for two
+		answers: released`,
+
+	"a check that is out of date does not prevent sending": `
+		open: gone
+		"alice"    => sold out
+		restocked:
+		ctrl+s y   => [redeemed] All gone`,
+
+	"a perk is redeemed with three keys": `
+		perk: coffee => Coffee for two
+		settle r "alice" ctrl+s => Redeem for alice?
+		y          => [redeemed] Coffee for two
+		got: coffee key-1`,
+
+	"a user is completed from the service": `
+		imported: alice2
+		open: coffee
+		"ali"      => ali▏(ce)
+		right      => alice▏ | ✓ can redeem | ≠ (2)
+		"2"        => alice2▏ | ✓ can redeem`,
+
+	"an unknown user is refused before the question": `
+		open: coffee
+		"ali"      => ali▏(ce)
+		settle ctrl+s => No user "ali". Check the id, or import it. | ≠ Redeem for
+		focus: user_id
+		imported: ali
+		ctrl+s     => ✓ can redeem
+		ctrl+s y   => [redeemed] Coffee for two
+		got: coffee key-1 for ali`,
+
+	// The y that was meant for the question is not typed.
+	"an unknown user withdraws the question": `
+		answers: held
+		open: coffee
+		"ali" ctrl+s => Redeem for ali?
+		answers: released => ≠ Redeem for ali? | No user "ali". Check the id, or import it.
+		y settle
+		got:
+		form: user_id=ali
+		end        => ✓ can redeem
+		ctrl+s y   => [redeemed] Coffee for two`,
+
+	"the check follows what others redeem": `
+		open: last for bob => ✓ can redeem
+		settle
+		elsewhere: last
+		wait: 3s   => sold out`,
+
+	// Lost replies. The tables of api/operation say what follows; here is what people see and do.
+
+	"a lost reply is confirmed with its key": `
+		lost replies: 1
+		open: coffee tea for alice
+		"ticket=1" ctrl+s y => alice: 2 redeemed. | [redeemed] A pot of tea
+		           => The reply was lost; the service confirmed it.
+		got: coffee key-1 {"ticket":"1"} | coffee key-1 {"ticket":"1"} | tea key-2 {"ticket":"1"}`,
+
+	"an unknown outcome locks the form until it is checked": `
+		lost replies: 1
+		reads: fail
+		open: coffee tea for alice
+		ctrl+s y   => s checks again, t retries (may redeem twice), x stops checking | [not sent] A pot of tea
+		settle
+		form:
+		unsaved: It is unknown whether "Coffee for two" was redeemed for alice.
+		ctrl+s enter r y
+		wait: 1s
+		q          => Quit? | whether "Coffee for two" was redeemed for alice
+		n s settle => [unknown] Coffee for two
+		got: coffee key-1
+		reads: work
+		s          => [redeemed] Coffee for two | alice: 1 redeemed, 1 not sent. ctrl+s continues.
+		got: coffee key-1
+		ctrl+s     => alice: 2 redeemed.
+		got: tea key-2
+		stored: coffee approved | tea approved`,
+
+	"an unknown outcome is checked when back online": unknown + `
+		reads: work
+		wait: 1m   => [redeemed] Coffee for two | The reply was lost; the service confirmed it.
+		got: coffee key-1`,
+
+	// The pauses grow while the service responds, and stay short while it is down.
+	"an unknown outcome is checked soon after the service is back": unknown +
+		strings.Repeat("wait: 4s\nsettle => [unknown] Coffee for two\n", 25) + `
+		reads: work
+		wait: 4s   => [redeemed] Coffee for two
+		got: coffee key-1`,
+
+	// Leaving the screen does not stop the check, and quitting asks about it.
+	"an unknown outcome is checked after leaving": unknown + `
+		settle esc => Leave?
+		y
+		screens: 1
+		ctrl+c     => Quit? | whether "Coffee for two" was redeemed for alice
+		n
+		reads: work
+		wait: 4s   => Done: "Coffee for two" for alice: redeemed.
+		got: coffee key-1`,
+
+	// No key is pressed: the screen checks by itself, even if the shell did not notice that the service is back.
+	"an unknown outcome is checked automatically": `
+		refuses: 500 internal
+		open: coffee for alice
+		ctrl+s y   => [unknown] Coffee for two | it was not in alice's list
+		got: coffee key-1
+		refuses:
+		delivers:
+		wait: 3s
+		settle     => [unknown] Coffee for two
+		wait: 1s   => [redeemed] Coffee for two | The reply was lost; the service confirmed it.
+		got: coffee key-1
+		wait: 1h
+		got:`,
+
+	"a retry asks if the service may not honour keys": unknown + `
+		t          => Retry? | This service has not shown that it honours idempotency keys.
+		n enter
+		got:
+		t y y      => [redeemed] Coffee for two | The reply was lost; the service confirmed it.
+		got: coffee key-1`,
+
+	"a retry does not ask if the service honours keys": `
+		lost requests: 1 of tea
+		open: coffee tea spa for alice
+		ctrl+s y   => alice: 1 redeemed, 1 unknown, 1 not sent. | [unknown] A pot of tea | [not sent] Spa day
+		got: coffee key-1 | tea key-2
+		t          => alice: 2 redeemed, 1 not sent. ctrl+s continues. | [redeemed] A pot of tea
+		got: tea key-2
+		ctrl+s     => alice: 2 redeemed, 1 waiting for approval. | [waiting for approval] Spa day
+		got: spa key-3`,
+
+	// The list has shown that the service honours keys.
+	"a request that never arrived is unknown until it is retried": `
+		lost requests: 1
+		open: coffee for alice
+		ctrl+s y   => [unknown] Coffee for two | it was not in alice's list, but may still come
+		settle
+		stored:
+		s settle   => [unknown] Coffee for two
+		expired:
+		t          => Log in again; your text is kept.
+		secret:    => [unknown] Coffee for two
+		settle
+		stored:
+		t          => [redeemed] Coffee for two
+		got: coffee key-1 | coffee key-1 | coffee key-1
+		stored: coffee approved`,
+
+	"who stops checking is warned of redeeming twice": unknown + `
+		x          => Stop checking? | may have been redeemed for alice
+		enter n
+		form:
+		x y        => [not checked] Coffee for two
+		ctrl+s     => It keeps its idempotency key
+		n tab "ticket=1" ctrl+s => THIS CAN REDEEM TWICE
+		n ctrl+u ctrl+s => It keeps its idempotency key
+		y          => [redeemed] Coffee for two | The reply was lost; the service confirmed it.
+		got: coffee key-1`,
+
+	"nothing is checked at another service": unknown + `
+		reads: work
+		sandbox:
+		s          => These perks are from $url (LIVE)
+		wait: 1s
+		t          => These perks are from $url (LIVE)
+		y R settle => [unknown] Coffee for two
+		got:`,
+
+	// An earlier redemption, which was rejected, must not pass for the one whose request was lost.
+	"an earlier redemption does not resolve the outcome": `
+		open: spa for alice
+		ctrl+s y   => [waiting for approval] Spa day
+		settle
+		rejected: spa
+		lost requests: 1
+		r "alice" ctrl+s y => [unknown] Spa day
+		settle s settle => [unknown] Spa day
+		got: spa key-1 | spa key-2
+		t          => [waiting for approval] Spa day
+		got: spa key-2
+		stored: spa pending | spa rejected`,
+
+	"the unknown outcome of the screen below is shown": unknown + `
+		open: coffee tea for alice
+		ctrl+s     => Redeem for alice? | THIS CAN REDEEM TWICE: another screen has already sent | for alice
+		           => and the outcome is unknown.
+		n settle
+		open: coffee for bob
+		ctrl+s     => Redeem for bob? | ≠ TWICE
+		got:`,
+
+	// The list does not say who redeemed: a redemption of another client must not be shown as ours.
+
+	"another client's redemption is not ours": `
+		lost requests: 1
+		elsewhere when lost: coffee
+		open: coffee for alice
+		ctrl+s y   => [already redeemed] Coffee for two | alice redeemed it on | Nothing was redeemed now.
+		shows: coffee
+		got: coffee key-1 | coffee key-1`,
+
+	"another client's earlier redemption is not ours": `
+		elsewhere: coffee
+		lost requests: 1
+		open: coffee for alice
+		ctrl+s y   => [already redeemed] Coffee for two | alice redeemed it on | Nothing was redeemed now.
+		shows: coffee
+		got: coffee key-1 | coffee key-1`,
+
+	"without keys, another client's redemption may be ours": `
+		keys: dropped
+		lost requests: 1
+		elsewhere when lost: coffee
+		open: coffee for alice
+		ctrl+s y   => [unknown] Coffee for two | this one or another. | t retries (may redeem twice)
+		shows: coffee
+		got: coffee key-1`,
+
+	"without keys, another client's earlier redemption is not ours": `
+		keys: dropped
+		elsewhere: coffee
+		lost requests: 1
+		open: coffee for alice
+		ctrl+s y   => [unknown] Coffee for two | it was not in alice's list | t retries (may redeem twice)
+		hides: coffee
+		got: coffee key-1`,
 }
 
-// awaitDialog waits for a dialog with the text, which may be wrapped on the screen.
-func awaitDialog(d *tuitest.Driver, text string) {
-	d.Until(text, func() bool { return d.App.Overlay() != nil && d.App.Overlay().AccessibleText() == text })
-}
-
-func (l *faultyServer) wantCounts(sent, stored int) {
-	l.t.Helper()
-	if got := l.sent(); len(got) != sent {
-		l.t.Errorf("sent %d redeem requests, want %d: %q", len(got), sent, got)
-	}
-	if got := l.stored(); len(got) != stored {
-		l.t.Errorf("stored %d redemptions, want %d: %+v", len(got), stored, got)
-	}
-}
-
-func TestRedeemIsConfirmedSentAndShown(t *testing.T) {
-	l := startServer(t)
-	d := l.open("", "coffee")
-	d.Type("alice\nticket=4711\nchannel=phone\n")
-	d.Press("enter")
-	awaitDialog(d,
-		`Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test, with the metadata {"channel":"phone","ticket":"4711"}.`)
-	d.See("y redeem it")
-	d.Press("enter", "enter", " ")
-	d.Settle()
-	l.wantCounts(0, 0)
-	d.Press("y")
-	d.See("[redeemed] Coffee for two", "Redeemed. Status approved, ", "Id ")
-	d.Settle()
-	l.wantCounts(1, 1)
-	record := l.stored()[0]
-	if record.UserID != "alice" || record.PerkID != "coffee" ||
-		string(record.Metadata) != `{"channel":"phone","ticket":"4711"}` {
-		t.Errorf("stored %+v", record)
-	}
-	if l.sent()[0] != `key-1-1 {"user_id":"alice","metadata":{"channel":"phone","ticket":"4711"}}` {
-		t.Errorf("sent %q", l.sent())
-	}
-	d.Press("y")
-	d.See("Copied the id " + record.ID)
-	if d.Desktop.Copied() != record.ID {
-		t.Errorf("copied %q", d.Desktop.Copied())
-	}
-
-	d.Press("r")
-	d.See("the id of the user")
-	d.Press("ctrl+o")
-	d.See("Recent users", "alice")
-	d.Press("enter", "ctrl+s")
-	awaitDialog(d, `Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test.`)
-	d.Press("y")
-	d.See("[already redeemed]", "alice redeemed it on", "status approved. Nothing was redeemed now.", "Id "+record.ID)
-	d.Settle()
-	l.wantCounts(2, 1)
-	if l.sent()[1] != `key-1-2 {"user_id":"alice"}` {
-		t.Errorf("the second submission was sent as %q", l.sent()[1])
-	}
-	d.Press("u")
-	d.Until("the user's screen", func() bool { return strings.Contains(d.App.Top().Title(), "alice") })
-}
-
-func TestRefusalsAreExplained(t *testing.T) {
-	l := startServer(t)
-	for _, test := range []struct {
-		perk string
-		says []string
-	}{
-		{"spa", []string{"[waiting for approval] Spa day", "Waiting for approval since "}},
-		{"gone", []string{"[sold out] All gone", "Sold out. Nothing was redeemed."}},
-		{"old", []string{"[expired] Old soup", "valid until 3 Nov 2025", "Nothing was redeemed."}},
-		{"new", []string{"[not started] New soup", "valid from", "Nothing was redeemed."}},
-	} {
-		d := l.open("alice", test.perk)
-		redeem(d, "")
-		d.See(test.says...)
-		d.Settle()
-		if form := d.App.Top().Form(); form != nil {
-			t.Errorf("%s: the form is open", test.perk)
-		}
-	}
-	l.wantCounts(4, 1)
-
-	d := l.open("bob", "tea")
-	l.set(func(l *faultyServer) {
-		l.refuse = func(w http.ResponseWriter) bool {
-			w.Header().Set("Retry-After", "7")
-			w.Header().Set("Content-Type", "application/problem+json")
-			w.WriteHeader(http.StatusTooManyRequests)
-			_, _ = w.Write([]byte(`{"response":"Too many requests.","code":"rate_limited"}`))
-			return true
-		}
-	})
-	redeem(d, "")
-	d.See("[throttled] A pot of tea", "Wait until ", "ctrl+s retries. It can't be redeemed twice.")
-	l.set(func(l *faultyServer) { l.refuse = nil })
-	d.Press("ctrl+s")
-	d.See("[redeemed] A pot of tea")
-	d.Press("y") // the answer to a question that is not asked again
-	d.See("Copy the id: not possible now. It was sent without a question.")
-	d.Elapse(time.Second)
-	d.Press("y")
-	d.See("Copied the id ")
-	if keys := keysOf(l.sent()[4:]); !slices.Equal(keys, []string{"key-5-1", "key-5-1"}) {
-		t.Errorf("sent the keys %q", keys)
-	}
-}
-
-func TestReusedKeyIsReplaced(t *testing.T) {
-	l := startServer(t)
-	d := l.open("alice", "coffee")
-	l.refuse = func(w http.ResponseWriter) bool {
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = w.Write([]byte(`{"response":"Used.","code":"idempotency_key_reused"}`))
-		return true
-	}
-	redeem(d, "")
-	d.See("Another request has used this idempotency key", "r opens the form, and uses a new idempotency key.")
-	l.set(func(l *faultyServer) { l.refuse = nil })
-	d.Press("r")
-	redeem(d, "")
-	d.See("[redeemed] Coffee for two")
-	d.Settle()
-	l.wantCounts(2, 1)
-	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-2"}) {
-		t.Errorf("sent the keys %q", keys)
-	}
-}
-
-func keysOf(sent []string) []string {
-	keys := make([]string, len(sent))
-	for i := range sent {
-		keys[i], _, _ = strings.Cut(sent[i], " ")
-	}
-	return keys
-}
-
-func TestUnknownUserIsShownBesideTheField(t *testing.T) {
-	l := startServer(t)
-	d := l.open("", "coffee", "tea")
-	redeem(d, "alise\nticket=1")
-	d.See("! No such user.", "None of 2 redeemed: no user \"alise\". Correct the id, then ctrl+s.",
-		"[no such user] Coffee for two", "[not sent] A pot of tea")
-	d.Settle()
-	l.wantCounts(1, 0)
-	form := d.App.Top().Form()
-	if form == nil || form.Focus() != "user_id" || form.Value("metadata") != "ticket=1" {
-		t.Fatalf("the form is %v", form)
-	}
-	d.Clear()
-	redeem(d, "alice")
-	d.See("alice: 2 redeemed.")
-	d.Settle()
-	l.wantCounts(3, 2)
-	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-3", "key-1-4"}) {
-		t.Errorf("sent the keys %q", keys)
-	}
-}
-
-func TestRefusalDoesNotStopTheOtherPerks(t *testing.T) {
-	l := startServer(t)
-	d := l.open("alice", "coffee", "gone", "tea")
-	d.Press("ctrl+s")
-	awaitDialog(d,
-		`Redeem 3 perks ("Coffee for two", "All gone" and "A pot of tea") for alice at `+l.url+` (LIVE), profile test.`)
-	d.Press("y")
-	d.See("alice: 2 redeemed, 1 sold out.", "[redeemed] Coffee for two", "[sold out] All gone",
-		"[redeemed] A pot of tea")
-	d.Settle()
-	l.wantCounts(3, 2)
-	d.Press("r", "ctrl+s")
-	awaitDialog(d, `Redeem "All gone" for alice at `+l.url+` (LIVE), profile test.`) // without the redeemed perks
-	d.Press("n", "end")
-	d.Type("ticket=1")
-	d.Press("ctrl+s")
-	awaitDialog(d, `Redeem "All gone" for alice at `+l.url+` (LIVE), profile test, with the metadata {"ticket":"1"}.`)
-	d.Press("n")
-	d.Settle()
-	l.wantCounts(3, 2)
-}
-
-func TestSecondConfirmationWhileBusySendsNothing(t *testing.T) {
-	l := startServer(t)
-	hold := make(chan struct{})
-	release := sync.OnceFunc(func() { close(hold) })
-	t.Cleanup(release)
-	l.set(func(l *faultyServer) { l.hold = hold })
-	d := l.open("alice", "coffee")
-	top := d.App.Top()
-	d.Press("ctrl+s")
-	d.See("Redeem for")
-	d.Press("y", "y", "ctrl+s")
-	<-l.arrived
-	for range 3 {
-		d.Press("y", "ctrl+s", "enter", "t", "s")
-	}
-	if !strings.Contains(top.Unsaved(), `"Coffee for two" is being redeemed for alice`) {
-		t.Errorf("Unsaved() = %q", top.Unsaved())
-	}
-	d.Press("q")
-	d.See("Quit?", `"Coffee for two" is being redeemed for alice`)
-	d.Press("n")
-	release()
-	d.See("[redeemed] Coffee for two")
-	d.Settle()
-	l.wantCounts(1, 1)
-	if top.Unsaved() != "" {
-		t.Errorf("Unsaved() = %q", top.Unsaved())
+func TestFlows(t *testing.T) {
+	for name, flow := range flows {
+		t.Run(name, func(t *testing.T) {
+			l := startServer(t)
+			l.Play(flow, "$url", l.url, "$metadata", `{"channel":"phone","ticket":"4711"}`)
+		})
 	}
 }
 
 func TestDialogIsConfirmedOnce(t *testing.T) {
 	l := startServer(t)
-	d := l.open("alice", "coffee")
-	d.Settle()
-	first, second := d.Posts(actions.Submit).(screen.Confirm), d.Posts(actions.Submit).(screen.Confirm)
+	l.open("coffee for alice")
+	l.Settle()
+	first, second := l.Posts(actions.Submit).(screen.Confirm), l.Posts(actions.Submit).(screen.Confirm)
 	if first.Then() != nil {
 		t.Error("a replaced dialog can still be confirmed")
 	}
-	d.Send(second.Then()())
+	l.Send(second.Then()())
 	if second.Then() != nil {
 		t.Error("a dialog can be confirmed twice")
 	}
-	d.See("[redeemed]")
-	l.wantCounts(1, 1)
-}
-
-func TestExpiredSessionKeepsTheFormAndItsKey(t *testing.T) {
-	l := startServer(t)
-	d := l.open("", "coffee")
-	d.Type("alice\nticket=4711")
-	d.Accounts.Expire()
-	d.Press("ctrl+s")
-	d.See("Redeem for")
-	d.Press("y")
-	d.See("Log in again; your text is kept.")
-	d.Type(l.secret + "\n")
-	d.See("The service asks for a new login. Nothing was redeemed.",
-		"ctrl+s retries. It can't be redeemed twice.", "ticket=4711")
-	d.Settle()
-	if d.App.Top().Form() == nil || len(l.stored()) != 0 {
-		t.Fatalf("the form is closed, or the request was retried automatically:\n%s", d.Screen())
-	}
-	d.Press("ctrl+s")
-	d.See("[redeemed] Coffee for two")
-	d.Settle()
-	l.wantCounts(2, 1)
-	if keys := keysOf(l.sent()); keys[0] != keys[1] {
-		t.Errorf("sent the keys %q", keys)
-	}
-}
-
-func TestMissingScopeIsNamed(t *testing.T) {
-	l := startServer(t)
-	l.id, l.secret = l.server.Client(api.ScopePerksRead)
-	d := l.open("alice", "coffee", "tea")
-	redeem(d, "")
-	d.See("[not allowed] Coffee for two", "lacks the scope perks:redeem", "Nothing was redeemed.",
-		"[not sent] A pot of tea")
-	d.Settle()
-	l.wantCounts(1, 0)
-}
-
-func TestSummaryCountsPendingRedemptions(t *testing.T) {
-	l := startServer(t)
-	d := l.open("bob", "coffee", "tea", "spa")
-	redeem(d, "")
-	d.See("[redeemed] Coffee for two", "[redeemed] A pot of tea", "[waiting for approval] Spa day")
-	d.Settle()
-	summary := "bob: 2 redeemed, 1 waiting for approval."
-	if text := d.App.Top().AccessibleText(); !strings.HasPrefix(text, summary+"\n") {
-		t.Errorf("accessible text:\n%s", text)
-	}
-	d.See("Done: " + summary) // the toast is about all perks, not only the last
-	l.wantCounts(3, 3)
-
-	d = l.open("bob", "coffee", "gone")
-	redeem(d, "")
-	d.See("bob: none of 2 redeemed: 1 already redeemed, 1 sold out.")
-}
-
-func TestActionsUseTheChosenResult(t *testing.T) {
-	l := startServer(t)
-	d := l.open("alice", "coffee", "gone", "spa")
-	redeem(d, "")
-	d.See("> [redeemed] Coffee for two", "[sold out] All gone", "[waiting for approval] Spa day")
-	d.Settle()
-	ids := map[string]string{}
-	for _, r := range l.stored() {
-		ids[r.PerkID] = r.ID
-	}
-	d.Press("y")
-	d.See("Copied the id " + ids["coffee"] + `, of "Coffee for two".`)
-	d.Press("j")
-	d.See("> [sold out] All gone")
-	for _, offer := range d.App.Top().Offers() {
-		if offer.ID == actions.CopyID && offer.Enabled() {
-			t.Error("the id of a refused redemption can be copied")
-		}
-	}
-	d.Press("y", "G")
-	d.See("> [waiting for approval] Spa day")
-	d.Press("y")
-	d.See("Copied the id " + ids["spa"] + `, of "Spa day".`)
-	if d.Desktop.Copied() != ids["spa"] {
-		t.Errorf("copied %q", d.Desktop.Copied())
-	}
-	for _, key := range []string{"P", "enter"} {
-		d.Press("k", "j", key)
-		d.Until("the chosen perk", func() bool { return d.App.Top().Title() == "Perk Spa day" })
-		d.Settle()
-		d.Press("esc")
-	}
+	l.Play(`
+		    => [redeemed]
+		got: coffee key-1`)
 }
 
 // On a small screen a result has more lines than fit. Scrolling must show them all, and keep the chosen result visible.
 func TestEveryResultIsReachedOnASmallScreen(t *testing.T) {
-	l := startServer(t)
-	d := l.open("alice", "coffee", "gone", "spa")
-	redeem(d, "")
-	d.See("[waiting for approval] Spa day")
-	d.Settle()
-	d.Elapse(20 * time.Second)
-	d.Resize(30, 8)
+	d := startServer(t)
+	d.Play(`
+		open: coffee gone spa for alice
+		ctrl+s y settle => [waiting for approval] Spa day
+		wait: 20s
+		size: 30x8`)
 	chosen := func() string {
 		for _, text := range strings.Split(d.Screen(), "\n") {
 			if title, is := strings.CutPrefix(strings.TrimSpace(text), "> "); is {
@@ -376,8 +543,7 @@ func TestEveryResultIsReachedOnASmallScreen(t *testing.T) {
 	if !slices.Equal(down, want) || !slices.Equal(up, want) {
 		t.Errorf("chosen going down %q, going up %q", down, up)
 	}
-	d.Press("pgdown")
-	d.See("Redeemed. Status approved")
+	d.Play(`pgdown => Redeemed. Status approved`)
 	d.Press("j")
 	if s := chosen(); s != want[1] {
 		t.Errorf("chosen %q after scrolling", s)
@@ -385,165 +551,112 @@ func TestEveryResultIsReachedOnASmallScreen(t *testing.T) {
 }
 
 func TestResultsCanBeReopened(t *testing.T) {
-	l := startServer(t)
-	d := l.open("", "coffee")
-	offered := func() bool {
-		return slices.ContainsFunc(d.App.Offers(), func(o actions.Offer) bool {
-			return o.ID == actions.Results &&
-				o.Enabled()
-		})
-	}
-	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee"), l.perk("gone")}, UserID: "alice"})
-	redeem(d, "")
-	d.See("> [redeemed] Coffee for two", "[sold out] All gone")
-	d.Settle()
-	if offered() {
-		t.Error("results on the screen can be opened again")
-	}
-	d.Press("j", "esc")
-	d.Until("the screen below", func() bool { return d.App.Top().Title() == "Redeem Coffee for two" })
-	d.Open(screen.ToUser{ID: "bob"})
-	d.Settle()
-	d.Press("5")
-	d.See("alice: 1 redeemed, 1 sold out.", "[redeemed] Coffee for two", "> [sold out] All gone")
-	if offered() {
-		t.Error("reopened results can be opened twice")
-	}
-	l.wantCounts(1+1, 1)
-	d.Press("esc")
-	d.Until("the user's screen", func() bool { return strings.Contains(d.App.Top().Title(), "bob") })
-	if !offered() {
-		t.Error("results cannot be opened a third time")
-	}
-}
-
-// Leaving the screen does not stop the check of an unknown outcome, and quitting asks about it.
-func TestUnknownOutcomeIsCheckedAfterLeaving(t *testing.T) {
-	l := startServer(t)
-	l.set(func(l *faultyServer) { l.loseReplies, l.failReads = 1, true })
-	d := l.open("bob", "tea")
-	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "alice"})
-	redeem(d, "")
-	d.See("[unknown] Coffee for two")
-	d.Settle()
-	d.Press("esc")
-	d.See("Leave?")
-	d.Press("y")
-	d.Until("the screen below", func() bool { return d.App.Top().Title() == "Redeem A pot of tea" })
-	d.Press("ctrl+c")
-	d.See("Quit?", `whether "Coffee for two" was redeemed for alice`)
-	d.Press("n")
-	l.set(func(l *faultyServer) { l.failReads = false })
-	d.Elapse(4 * time.Second)
-	d.See(`Done: "Coffee for two" for alice: redeemed.`)
-	d.Settle()
-	l.wantCounts(2, 1)
-	l.wantSameKey()
-}
-
-func TestRetryOfWhatFailedUsesTheSameKeys(t *testing.T) {
-	l := startServer(t)
-	d := l.open("alice", "coffee", "gone", "old", "tea")
-	redeem(d, "")
-	d.See("alice: 2 redeemed, 1 sold out, 1 expired.", "t retries what failed, r opens the form.")
-	d.Settle()
-	l.server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "gone", Title: "All gone"}, Stock: &one})
-	d.Press("t")
-	d.See("alice: 3 redeemed, 1 expired.")
-	d.Settle()
-	l.wantCounts(6, 3)
-	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-2", "key-1-3", "key-1-4", "key-1-2",
-		"key-1-3"}) {
-		t.Errorf("sent the keys %q", keys)
-	}
-	for _, offer := range d.App.Top().Offers() {
-		if offer.ID == actions.Retry && !offer.Enabled() {
-			t.Errorf("what expired cannot be retried: %s", offer.Why)
+	d := startServer(t)
+	wantOffered := func(want bool) {
+		t.Helper()
+		if offered := slices.ContainsFunc(d.App.Offers(), func(o actions.Offer) bool {
+			return o.ID == actions.Results && o.Enabled()
+		}); offered != want {
+			t.Errorf("results can be opened: %t\n%s", offered, d.Screen())
 		}
 	}
-	d = l.open("alice", "coffee")
-	redeem(d, "")
-	d.See("[already redeemed] Coffee for two", "alice redeemed it on")
-	d.Settle()
-	d.Press("t")
-	d.See("Nothing failed.")
-	d.Press("y")
-	d.See("Copied the id " + l.stored()[0].ID)
-	l.wantCounts(7, 3)
-}
-
-// The same may have been redeemed by another screen under another key since.
-func TestRetryOfWhatFailedAsksIfItCanRedeemTwice(t *testing.T) {
-	l := startServer(t)
-	l.refuse = func(w http.ResponseWriter) bool {
-		w.WriteHeader(http.StatusConflict)
-		_, _ = w.Write([]byte(`{"response":"No.","code":"sold_out"}`))
-		return true
-	}
-	d := l.open("alice", "coffee")
-	redeem(d, "")
-	d.See("[sold out] Coffee for two")
-	d.Settle()
-	l.set(func(l *faultyServer) { l.refuse, l.loseReplies, l.failReads = nil, 1, true })
-	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "alice"})
-	redeem(d, "")
-	d.See("[unknown] Coffee for two")
-	d.Settle()
-	d.Press("esc")
-	d.See("Leave?")
-	d.Press("y")
-	d.See("[sold out] Coffee for two")
-	d.Press("t")
-	d.See("THIS CAN REDEEM TWICE")
-	d.Press("n")
-	d.Settle()
-	l.wantCounts(2, 1)
-}
-
-func TestQuestionIsLoudAboutItsService(t *testing.T) {
-	l := startServer(t)
-	d := l.open("alice", "coffee")
-	d.Press("ctrl+s")
-	d.See("Redeem for alice? · LIVE", "(LIVE)")
-	d.Press("n")
-	d.App.Shell().Account.Profile.Sandbox = true
-	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "alice"})
-	d.See("Redeem Coffee for two", "● sandbox")
-	d.Press("ctrl+s")
-	d.See("SANDBOX: this is a test.", "(SANDBOX)")
-}
-
-func TestLeavingATypedFormAsks(t *testing.T) {
-	l := startServer(t)
-	d := l.open("", "coffee")
-	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}})
-	d.Type("al")
-	d.Press("esc")
-	d.See("Discard this redemption?", "y discard")
-	d.Press("y")
-	d.Until("the screen below", func() bool { return d.Depth() == 1 })
-}
-
-func TestClickChoosesAResult(t *testing.T) {
-	l := startServer(t)
-	d := l.open("alice", "coffee", "gone", "spa")
-	redeem(d, "")
-	d.See("> [redeemed] Coffee for two")
-	d.Settle()
-	d.Screen()
-	d.App.Top().Update(screen.Mouse{X: 9, Y: 4})
-	d.See("> [sold out] All gone")
+	d.Play(`
+		open: coffee gone for alice
+		ctrl+s y settle => > [redeemed] Coffee for two | [sold out] All gone`)
+	wantOffered(false)
+	d.Press("j", "esc")
+	d.Open(screen.ToUser{ID: "bob"})
+	d.Play(`settle 5 => alice: 1 redeemed, 1 sold out. | [redeemed] Coffee for two | > [sold out] All gone`)
+	wantOffered(false)
+	d.Play(`
+		esc
+		title: User bob
+		got: coffee key-1 | gone key-2`)
+	wantOffered(true)
 }
 
 // TestUnknownUserIsNamedBesideTheFieldAndTheResult is all: neither a toast nor the service's sentence repeats it.
 func TestUnknownUserIsNamedBesideTheFieldAndTheResult(t *testing.T) {
 	l := startServer(t)
-	l.set(func(l *faultyServer) { l.unsupported = true })
-	d := l.open("", "coffee")
-	redeem(d, "nobody")
-	d.See("[no such user] Coffee for two", "! No such user.", "Nothing was redeemed. Correct the user.")
-	d.Settle()
-	if text := strings.ToLower(d.Screen()); strings.Count(text, "such user")+strings.Count(text, "no user") != 2 {
+	l.unsupported = true
+	l.Play(`
+		open: coffee
+		"nobody" ctrl+s y => [no such user] Coffee for two | ! No such user. | Nothing was redeemed. Correct the user.
+		settle`)
+	if text := strings.ToLower(l.Screen()); strings.Count(text, "such user")+strings.Count(text, "no user") != 2 {
 		t.Errorf("the screen:\n%s", text)
+	}
+}
+
+func TestUselessCheckIsNotRepeated(t *testing.T) {
+	l := startServer(t)
+	l.Play(flows["without keys, another client's redemption may be ours"] + `
+		wait: 2s
+		settle`) // the service is known to be back
+	before := l.reads()
+	l.Elapse(time.Hour)
+	l.Settle()
+	if after := l.reads(); after != before {
+		t.Errorf("the list was read %d more times", after-before)
+	}
+}
+
+func TestSendingShowsASpinnerAndTheSeconds(t *testing.T) {
+	d := startServer(t)
+	d.Elapse(time.Second) // of the first load
+	after, pictures := d.App.Shell().After, 0
+	d.App.Shell().After = func(pause time.Duration, msg tea.Msg) tea.Cmd {
+		if pause == widget.Beat {
+			pictures++ // of the spinner
+		}
+		return after(pause, msg)
+	}
+	d.Play(`
+		redeems: held
+		open: coffee for alice
+		ctrl+s y
+		arrives:`)
+	for n, text := range []string{"No reply yet.", "⠙ No reply yet: 0s ...", "⠸ No reply yet: 1s ...",
+		"⠴ No reply yet: 1s ...", "⠦ No reply yet: 2s ..."} {
+		d.See("[sending] Coffee for two", text)
+		if pictures != n+1 {
+			t.Errorf("%q after %d pictures", text, pictures)
+		}
+		if text := d.App.Top().AccessibleText(); strings.ContainsAny(text, "⠋⠙⠸⠴⠦⠇") {
+			t.Errorf("the accessible text has a spinner: %q", text)
+		}
+		d.Elapse(widget.Beat)
+	}
+	d.Play(`redeems: released => [redeemed] Coffee for two
+		settle`)
+	before := pictures
+	d.Elapse(time.Second)
+	if pictures != before {
+		t.Error("the spinner turns after the reply")
+	}
+}
+
+// Every reply to the redeem is lost, but the user's list can be read. Each check redeems again under the key.
+func TestChecksBackOffWhileOnlyRepliesAreLost(t *testing.T) {
+	l := startServer(t)
+	l.Play(`
+		lost replies: 1000
+		open: coffee for alice
+		ctrl+s y => [unknown] Coffee for two
+		settle`)
+	before := len(l.sent())
+	for range 40 {
+		l.Play(`wait: 1s
+			settle => ≠ offline | ≠ Back online`)
+	}
+	if checks := len(l.sent()) - before; checks > 3 { // after 4, 8 and 16 s
+		t.Errorf("%d checks in 40 s", checks)
+	}
+	l.Play(`
+		stored: coffee approved
+		lost replies: 0
+		wait: 1m => [redeemed] Coffee for two | The reply was lost; the service confirmed it.`)
+	if keys := slices.Compact(l.sent()); len(keys) != 1 {
+		t.Errorf("sent %q", keys)
 	}
 }

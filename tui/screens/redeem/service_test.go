@@ -2,20 +2,22 @@ package redeem_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/server"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 	"example.com/perks/tui"
@@ -23,30 +25,47 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// faultyServer is a real server behind a proxy that can fail.
+// faultyServer is a real server behind a proxy that can fail, and a terminal UI.
 type faultyServer struct {
+	*tuitest.Driver
 	t      *testing.T
 	server *servertest.Server
-	secret string // of the client of the terminal UI
-	id     string
+	id     string // of the client of the terminal UI
+	secret string
 	url    string
 
 	mu           sync.Mutex
-	redeems      []string // the key and the body of each
-	loseReplies  int      // of so many redeem requests
-	loseRequests int      // so many redeem requests
-	losePerk     string   // limits loseRequests to this perk, if it is not ""
+	redeems      []redeem
+	loseReplies  int    // of so many redeem requests
+	loseRequests int    // so many redeem requests
+	losePerk     string // limits loseRequests to this perk, if it is not ""
 	failReads    bool
-	onLost       func() // runs when a request is lost
-	dropKeys     bool   // the server gets no keys, as if it ignored them
-	refuse       func(http.ResponseWriter) bool
+	onLost       func()        // runs when a request is lost
+	dropKeys     bool          // the server gets no keys, as if it ignored them
+	refusal      string        // the status and the code of each redeem; "" refuses none
 	hold         chan struct{} // redeem requests wait until it is closed
 	arrived      chan struct{} // a redeem request waits
-	opened       int
-	lists        int      // requests of lists
-	asked        []string // the users of requests of eligibility
-	unsupported  bool     // there is no eligibility
-	holdAnswers  chan struct{}
+	lists        int           // requests of lists
+	asked        []string      // the users of requests of eligibility
+	unsupported  bool          // there is no eligibility
+	holdAnswers  chan struct{} // eligibility waits until it is closed
+}
+
+// redeem is a request to redeem.
+type redeem struct{ perk, key, body string }
+
+// String is the perk, the key, the metadata if there is any, and the user unless that is alice.
+func (r redeem) String() string {
+	var request api.RedeemRequest
+	_ = json.Unmarshal([]byte(r.body), &request)
+	text := r.perk + " " + r.key
+	if request.Metadata != nil {
+		text += " " + string(request.Metadata)
+	}
+	if request.UserID != "alice" {
+		text += " for " + request.UserID
+	}
+	return text
 }
 
 var (
@@ -56,10 +75,11 @@ var (
 	none     = int64(0)
 )
 
-// startServer starts a server with a perk of every kind, and the users alice and bob.
-func startServer(t *testing.T, options ...func(*server.Config)) *faultyServer {
+// startServer starts a server with a perk of every kind, and the users alice and bob, and the terminal UI on the list
+// of perks, as a client with all scopes, or with these.
+func startServer(t *testing.T, scopes ...api.Scope) *faultyServer {
 	t.Helper()
-	l := &faultyServer{t: t, server: servertest.Start(t, options...), arrived: make(chan struct{}, 1)}
+	l := &faultyServer{t: t, server: servertest.Start(t), arrived: make(chan struct{}, 1)}
 	l.server.ImportUsers("alice", "bob")
 	l.server.ImportPerks(
 		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Coffee for two"}},
@@ -81,15 +101,112 @@ func startServer(t *testing.T, options ...func(*server.Config)) *faultyServer {
 	}))
 	t.Cleanup(proxy.Close)
 	l.url = proxy.URL + "/v2"
-	l.id, l.secret = l.server.Client()
+	l.id, l.secret = l.server.Client(scopes...)
+	l.Driver = tuitest.StartAs(t, l.server, l.id, l.secret, func(o *tui.Options) {
+		o.Accounts.(*tuitest.Accounts).Add(screen.Profile{Name: "test", APIURL: l.url, ClientID: l.id}, l.secret)
+	})
+	l.Settle()
+	l.Commands, l.Received = l.commands(), l.sent
 	return l
+}
+
+// commands are what scenarios do beside the screen.
+func (l *faultyServer) commands() map[string]func(argument string) {
+	set := func(change func(argument string)) func(string) {
+		return func(argument string) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			change(argument)
+		}
+	}
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		return n
+	}
+	holds := func(held *chan struct{}) func(string) {
+		var release func()
+		return set(func(how string) {
+			if how == "held" {
+				*held = make(chan struct{})
+				release = sync.OnceFunc(func() { close(*held) })
+				l.t.Cleanup(release)
+				return
+			}
+			release()
+		})
+	}
+	return map[string]func(string){
+		"open":         l.open,
+		"perk":         func(id string) { l.Open(screen.ToPerk{ID: id}) },
+		"lost replies": set(func(n string) { l.loseReplies = number(n) }),
+		"lost requests": set(func(text string) {
+			var n string
+			n, l.losePerk, _ = strings.Cut(text, " of ")
+			l.loseRequests = number(n)
+		}),
+		"reads":    set(func(how string) { l.failReads = how == "fail" }),
+		"keys":     set(func(how string) { l.dropKeys = how == "dropped" }),
+		"refuses":  set(func(refusal string) { l.refusal = refusal }),
+		"redeems":  holds(&l.hold),
+		"answers":  holds(&l.holdAnswers),
+		"arrives":  func(string) { tuitest.Await(l.Driver, l.arrived) },
+		"delivers": func(string) { l.deliver() },
+		// what happens elsewhere: now, or when a request is lost
+		"elsewhere":           l.redeemElsewhere,
+		"elsewhere when lost": set(func(perk string) { l.onLost = func() { l.redeemElsewhere(perk) } }),
+		"rejected": func(perk string) {
+			rejected := store.Decision{Status: api.StatusRejected}
+			if _, err := l.server.Live.DecideRedemption(l.t.Context(), l.redemption(perk).ID, rejected, store.Operator,
+				time.Now()); err != nil {
+				l.t.Fatal(err)
+			}
+		},
+		"restocked": func(string) {
+			l.server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "gone", Title: "All gone"}, Stock: &one})
+		},
+		"imported": func(user string) { l.server.ImportUsers(user) },
+		"stored": func(want string) {
+			var got []string
+			for _, r := range l.stored() {
+				got = append(got, r.PerkID+" "+string(r.Status))
+			}
+			slices.Sort(got)
+			if text := strings.Join(got, " | "); text != want {
+				l.t.Errorf("stored %q, want %q", text, want)
+			}
+		},
+		"copied": func(perk string) { // the id of the redemption of a perk
+			if got := l.Desktop.Copied(); got != l.redemption(perk).ID {
+				l.t.Errorf("copied %q", got)
+			}
+		},
+		"shows":   func(perk string) { l.See("Id " + l.redemption(perk).ID) },
+		"hides":   func(perk string) { l.Gone(l.redemption(perk).ID) },
+		"sandbox": func(string) { l.App.Shell().Account.Profile.Sandbox = true },
+		"expired": func(string) { l.Accounts.Expire() },
+		"secret":  func(string) { l.Type(l.secret + "\n") },
+	}
+}
+
+// redemption is the one of a perk.
+func (l *faultyServer) redemption(perk string) api.RedemptionRecord {
+	l.t.Helper()
+	all := l.stored()
+	at := slices.IndexFunc(all, func(r api.RedemptionRecord) bool { return r.PerkID == perk })
+	if at < 0 {
+		l.t.Fatalf("nobody has redeemed %s", perk)
+	}
+	return all[at]
 }
 
 func (l *faultyServer) serve(forward http.Handler, w http.ResponseWriter, r *http.Request) {
 	redeems := strings.HasSuffix(r.URL.Path, "/redeem")
 	l.mu.Lock()
-	loseReply, failRead, refuse, hold := redeems && l.loseReplies > 0,
-		l.failReads && !redeems && !strings.HasSuffix(r.URL.Path, "/auth/token"), l.refuse, l.hold
+	loseReply, failRead, refusal, hold := redeems && l.loseReplies > 0,
+		l.failReads && !redeems && !strings.HasSuffix(r.URL.Path, "/auth/token"), l.refusal, l.hold
 	loseRequest := redeems && !loseReply && l.loseRequests > 0 && strings.Contains(r.URL.Path, "/"+l.losePerk)
 	if loseReply {
 		l.loseReplies--
@@ -100,7 +217,8 @@ func (l *faultyServer) serve(forward http.Handler, w http.ResponseWriter, r *htt
 	if redeems {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		l.redeems = append(l.redeems, r.Header.Get("Idempotency-Key")+" "+string(body))
+		perk := path.Base(path.Dir(r.URL.Path))
+		l.redeems = append(l.redeems, redeem{perk, r.Header.Get("Idempotency-Key"), string(body)})
 	}
 	if r.URL.Query().Get("type") == "redeemed" {
 		l.lists++
@@ -123,7 +241,12 @@ func (l *faultyServer) serve(forward http.Handler, w http.ResponseWriter, r *htt
 	switch {
 	case asks && unsupported:
 		http.NotFound(w, r)
-	case redeems && refuse != nil && refuse(w):
+	case redeems && refusal != "":
+		status, code, _ := strings.Cut(refusal, " ")
+		n, _ := strconv.Atoi(status)
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(n)
+		fmt.Fprintf(w, `{"response":"No.","code":%q}`, code)
 	case loseReply:
 		forward.ServeHTTP(httptest.NewRecorder(), r) // only the reply is lost
 		breakConnection(w)
@@ -153,18 +276,14 @@ func breakConnection(w http.ResponseWriter) {
 	}
 }
 
-// set changes how the server fails.
-func (l *faultyServer) set(change func(*faultyServer)) {
+// sent returns the redeems so far.
+func (l *faultyServer) sent() (all []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	change(l)
-}
-
-// sent returns the key and the body of each redeem so far.
-func (l *faultyServer) sent() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]string(nil), l.redeems...)
+	for _, r := range l.redeems {
+		all = append(all, r.String())
+	}
+	return all
 }
 
 // questions returns the users whose eligibility was asked for.
@@ -180,13 +299,15 @@ func (l *faultyServer) reads() int {
 	return l.lists
 }
 
-// deliver lets the first redeem request, of coffee, reach the server late.
+// deliver lets the first redeem request reach the server late.
 func (l *faultyServer) deliver() {
 	l.t.Helper()
-	key, body, _ := strings.Cut(l.sent()[0], " ")
+	l.mu.Lock()
+	first := l.redeems[0]
+	l.mu.Unlock()
 	request := l.server.Request(l.server.TokenFor(l.id, l.secret), http.MethodPost,
-		l.server.LiveURL()+"/perks/coffee/redeem", body)
-	request.Header.Set("Idempotency-Key", key)
+		l.server.LiveURL()+"/perks/"+first.perk+"/redeem", first.body)
+	request.Header.Set("Idempotency-Key", first.key)
 	if status := l.server.Do(request, nil); status != http.StatusCreated {
 		l.t.Errorf("the late request got status %d", status)
 	}
@@ -215,17 +336,13 @@ func (l *faultyServer) perk(id string) api.Perk {
 	return perk
 }
 
-// open starts on the screen that redeems the perks.
-func (l *faultyServer) open(userID string, perkIDs ...string) *tuitest.Driver {
+// open opens the screen that redeems perks: "coffee tea", or "coffee tea for alice".
+func (l *faultyServer) open(perksAndUser string) {
 	l.t.Helper()
-	to := screen.ToRedeem{UserID: userID}
-	for _, id := range perkIDs {
+	ids, user, _ := strings.Cut(perksAndUser, " for ")
+	to := screen.ToRedeem{UserID: user}
+	for id := range strings.FieldsSeq(ids) {
 		to.Perks = append(to.Perks, l.perk(id))
 	}
-	l.opened++
-	of, n := l.opened, 0
-	return tuitest.StartAs(l.t, l.server, l.id, l.secret, tuitest.Route(to), func(o *tui.Options) {
-		o.Accounts.(*tuitest.Accounts).Add(screen.Profile{Name: "test", APIURL: l.url, ClientID: l.id}, l.secret)
-		o.NewID = func() string { n++; return fmt.Sprintf("key-%d-%d", of, n) }
-	})
+	l.Open(to)
 }
