@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
@@ -216,7 +215,7 @@ func asJSON(body []byte) json.RawMessage {
 	return text
 }
 
-func items(pages iter.Seq2[api.Page[json.RawMessage], error]) iter.Seq2[json.RawMessage, error] {
+func items(pages client.Pages[json.RawMessage]) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		for page, err := range pages {
 			if err != nil {

@@ -57,7 +57,7 @@ func (d *tuiFixture) config() session.Config {
 // visiblePerk returns the perk that an account sees, which differs between live and the sandbox.
 func visiblePerk(t *testing.T, account screen.Account) string {
 	t.Helper()
-	list, err := account.Client.Perks(t.Context(), client.PerkListOptions{})
+	list, err := account.Client.Perks(t.Context(), api.PerkFilter{}, client.ListOptions{})
 	if err != nil || len(list.Data) != 1 {
 		t.Fatalf("listing the perks: %v, %v", list.Data, err)
 	}

@@ -152,7 +152,7 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 			return choices, err
 		}
 		few := client.ListOptions{Page: 1, PerPage: mostFound}
-		found, err := c.Perks(ctx, client.PerkListOptions{ListOptions: few, PerkFilter: api.PerkFilter{Query: text}})
+		found, err := c.Perks(ctx, api.PerkFilter{Query: text}, few)
 		for i := range found.Data {
 			choices = append(choices, a.perkFound(&found.Data[i]))
 		}
@@ -161,16 +161,14 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 		}
 		few.PerPage = mostFound / 2
 		if isUserID(text) {
-			users, failure := c.Users(ctx, client.UserListOptions{ListOptions: few,
-				UserFilter: api.UserFilter{Prefix: text}})
+			users, failure := c.Users(ctx, api.UserFilter{Prefix: text}, few)
 			for _, user := range users.Data {
 				choices = append(choices, a.found("user", user.ID, screen.ToUser{ID: user.ID}, user.ID))
 			}
 			err = orLacking(failure)
 		}
 		if err == nil && live {
-			filter := api.PropertyFilter{Query: text}
-			listed, failure := c.Properties(ctx, client.PropertyListOptions{ListOptions: few, PropertyFilter: filter})
+			listed, failure := c.Properties(ctx, api.PropertyFilter{Query: text}, few)
 			for i := range listed.Data {
 				choices = append(choices, a.propertyFound(&listed.Data[i]))
 			}

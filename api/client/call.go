@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -402,7 +401,7 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 }
 
 // DoPages returns the pages of a list whose items can be anything.
-func (c *Client) DoPages(ctx context.Context, request Request) iter.Seq2[api.Page[json.RawMessage], error] {
+func (c *Client) DoPages(ctx context.Context, request Request) Pages[json.RawMessage] {
 	call, err := c.rawCall(request)
 	return walk[json.RawMessage](ctx, c, call, err)
 }

@@ -23,13 +23,10 @@ func TestCallsOnTheWire(t *testing.T) {
 	}{
 		"perks": {
 			call: func(c *client.Client) error {
-				_, err := c.Perks(ctx, client.PerkListOptions{
-					ListOptions: client.ListOptions{Page: 2, PerPage: 50, Sort: "title,-created_at"},
-					PerkFilter: api.PerkFilter{
-						Query: "free coffee", Category: "food & drink", City: "Zürich",
-						Near: &api.Circle{Lat: 47.3769, Lng: -8.5, RadiusKM: 2.5}, IncludeExpired: true,
-					},
-				})
+				_, err := c.Perks(ctx, api.PerkFilter{
+					Query: "free coffee", Category: "food & drink", City: "Zürich",
+					Near: &api.Circle{Lat: 47.3769, Lng: -8.5, RadiusKM: 2.5}, IncludeExpired: true,
+				}, client.ListOptions{Page: 2, PerPage: 50, Sort: "title,-created_at"})
 				return err
 			},
 			method: "GET",
@@ -38,7 +35,10 @@ func TestCallsOnTheWire(t *testing.T) {
 				"&q=free+coffee&radius=2.5&sort=title%2C-created_at",
 		},
 		"perks of the sandbox": {
-			call:    func(c *client.Client) error { _, err := c.Perks(ctx, client.PerkListOptions{}); return err },
+			call: func(c *client.Client) error {
+				_, err := c.Perks(ctx, api.PerkFilter{}, client.ListOptions{})
+				return err
+			},
 			sandbox: true, method: "GET", uri: "/sandbox/partners/perks",
 		},
 		"perk with an id that needs escaping": {
@@ -47,8 +47,7 @@ func TestCallsOnTheWire(t *testing.T) {
 		},
 		"available": {
 			call: func(c *client.Client) error {
-				_, err := c.UserPerks(ctx, "ann@example.com",
-					client.PerkListOptions{PerkFilter: api.PerkFilter{City: "Rome"}})
+				_, err := c.UserPerks(ctx, "ann@example.com", api.PerkFilter{City: "Rome"}, client.ListOptions{})
 				return err
 			},
 			method: "GET", uri: "/partners/perks/users/ann@example.com?city=Rome&type=available",
@@ -137,7 +136,8 @@ func TestIDsThatWouldChangeThePathAreRefused(t *testing.T) {
 			t.Errorf("Redeem(%q): %v", id, err)
 		}
 	}
-	if _, err := c.UserPerks(ctx, "..", client.PerkListOptions{}); api.CodeOf(err) != api.CodeValidationFailed {
+	_, err := c.UserPerks(ctx, "..", api.PerkFilter{}, client.ListOptions{})
+	if api.CodeOf(err) != api.CodeValidationFailed {
 		t.Errorf("UserPerks: %v", err)
 	}
 	if len(server.seen) != 0 {

@@ -20,7 +20,7 @@ import (
 func TestOtherLinksDoNotEndList(t *testing.T) {
 	c := serve(t, perkServer{perks: 5,
 		link: func(*http.Request, int, int) string { return `</docs>; rel="describedby"` }})
-	if got, err := walkIDs(c, client.PerkListOptions{}); got != "1 2 3 4 5" || err != nil {
+	if got, err := walkIDs(c, client.ListOptions{}); got != "1 2 3 4 5" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -41,7 +41,7 @@ func TestPagesWithoutNumbersAreCounted(t *testing.T) {
 		reply(w, 200, map[string]any{"data": []map[string]any{{"id": "p" + r.URL.Query().Get("page")}},
 			"meta": map[string]any{"total_pages": 3}})
 	})
-	if got, err := walkIDs(c, client.PerkListOptions{}); got != "p p2 p3" || err != nil || requests.Load() != 3 {
+	if got, err := walkIDs(c, client.ListOptions{}); got != "p p2 p3" || err != nil || requests.Load() != 3 {
 		t.Errorf("%q, %v after %d requests", got, err, requests.Load())
 	}
 }
@@ -53,7 +53,7 @@ func TestLinkLoopIsAnError(t *testing.T) {
 		w.Header().Set("Link", "<?at="+next[r.URL.Query().Get("at")]+">; rel=next")
 		reply(w, 200, map[string]any{"data": []map[string]any{{"id": "x"}}})
 	})
-	if _, err := walkIDs(c, client.PerkListOptions{}); err == nil || !strings.Contains(err.Error(), "a loop") {
+	if _, err := walkIDs(c, client.ListOptions{}); err == nil || !strings.Contains(err.Error(), "a loop") {
 		t.Errorf("%v after %d requests", err, requests.Load())
 	}
 }
@@ -142,11 +142,11 @@ var reads = map[string]func(context.Context, *client.Client) (string, error){
 		return all[0].ID, err
 	},
 	"perks": func(ctx context.Context, c *client.Client) (string, error) {
-		page, err := c.Perks(ctx, client.PerkListOptions{})
+		page, err := c.Perks(ctx, api.PerkFilter{}, client.ListOptions{})
 		return fmt.Sprint(len(page.Data)), err
 	},
 	"properties": func(ctx context.Context, c *client.Client) (string, error) {
-		page, err := c.Properties(ctx, client.PropertyListOptions{})
+		page, err := c.Properties(ctx, api.PropertyFilter{}, client.ListOptions{})
 		return fmt.Sprint(len(page.Data)), err
 	},
 }

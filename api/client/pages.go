@@ -20,6 +20,9 @@ import (
 	"example.com/perks/api"
 )
 
+// Pages are pages of a list, one after the other. An error is the last that comes: a list with a hole is not a list.
+type Pages[T any] = iter.Seq2[api.Page[T], error]
+
 func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], http.Header, error) {
 	var page api.Page[T]
 	res, err := c.send(ctx, call)
@@ -111,9 +114,9 @@ func distances(header string, perks int) (found []float64) {
 	return found
 }
 
-// walk yields page after page, or err. A page that fails ends the walk: a list with a hole is not a list. Whoever asks
-// for a second page mostly wants them all: from then on the next page is requested while the caller works with one.
-func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2[api.Page[T], error] {
+// walk yields page after page, or err. Whoever asks for a second page mostly wants them all: from then on the next page
+// is requested while the caller works with one.
+func walk[T any](ctx context.Context, c *Client, call call, err error) Pages[T] {
 	return func(yield func(api.Page[T], error) bool) {
 		if err != nil {
 			yield(api.Page[T]{}, err)
@@ -265,7 +268,7 @@ func (c *Client) url(call call) (*url.URL, error) {
 	return u, nil
 }
 
-func onePage[T any](pages iter.Seq2[api.Page[T], error]) (api.Page[T], error) {
+func onePage[T any](pages Pages[T]) (api.Page[T], error) {
 	for page, err := range pages {
 		return page, err
 	}

@@ -53,9 +53,9 @@ func (s perkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply(w, 200, body)
 }
 
-func walkIDs(c *client.Client, options client.PerkListOptions) (string, error) {
+func walkIDs(c *client.Client, options client.ListOptions) (string, error) {
 	var ids []string
-	for page, err := range c.PerkPages(context.Background(), options) {
+	for page, err := range c.PerkPages(context.Background(), api.PerkFilter{}, options) {
 		if err != nil {
 			return strings.Join(ids, " "), err
 		}
@@ -117,7 +117,7 @@ func TestWalkOverAllPages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, test.server)
-			got, err := walkIDs(c, client.PerkListOptions{ListOptions: client.ListOptions{Page: test.from}})
+			got, err := walkIDs(c, client.ListOptions{Page: test.from})
 			if got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
@@ -130,7 +130,7 @@ func TestWalkOverAllPages(t *testing.T) {
 
 func TestWalkCanStop(t *testing.T) {
 	c := serve(t, perkServer{perks: 100, failPage: 2})
-	for page, err := range c.PerkPages(context.Background(), client.PerkListOptions{}) {
+	for page, err := range c.PerkPages(context.Background(), api.PerkFilter{}, client.ListOptions{}) {
 		if err != nil || len(page.Data) != 2 || page.Meta.Total != 100 {
 			t.Errorf("got %+v, %v", page, err)
 		}
@@ -146,7 +146,7 @@ func TestWalkRequestsTheNextPageMeanwhile(t *testing.T) {
 		requested <- r.URL.Query().Get("page")
 		perkServer{perks: perks}.ServeHTTP(w, r)
 	}))
-	for page, err := range c.PerkPages(t.Context(), client.PerkListOptions{}) {
+	for page, err := range c.PerkPages(t.Context(), api.PerkFilter{}, client.ListOptions{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,13 +16,15 @@ import (
 )
 
 // Perks returns one page of the matching perks.
-func (c *Client) Perks(ctx context.Context, options PerkListOptions) (api.Page[api.Perk], error) {
-	return onePage(c.PerkPages(ctx, options))
+func (c *Client) Perks(
+	ctx context.Context, filter api.PerkFilter, options ListOptions,
+) (api.Page[api.Perk], error) {
+	return onePage(c.PerkPages(ctx, filter, options))
 }
 
 // PerkPages returns the pages of matching perks, from options.Page on.
-func (c *Client) PerkPages(ctx context.Context, options PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
-	call, err := c.listCall(c.perksPath(""), options.PerkFilter.Values(), options.ListOptions)
+func (c *Client) PerkPages(ctx context.Context, filter api.PerkFilter, options ListOptions) Pages[api.Perk] {
+	call, err := c.listCall(c.perksPath(""), filter.Values(), options)
 	return walk[api.Perk](ctx, c, call, err)
 }
 
@@ -74,26 +75,29 @@ func (c *Client) Categories(ctx context.Context) ([]api.Category, error) {
 }
 
 // UserPerks returns one page of the perks that the user can redeem now.
-func (c *Client) UserPerks(ctx context.Context, userID string, options PerkListOptions) (api.Page[api.Perk], error) {
-	return onePage(c.UserPerkPages(ctx, userID, options))
+func (c *Client) UserPerks(
+	ctx context.Context, userID string, filter api.PerkFilter, options ListOptions,
+) (api.Page[api.Perk], error) {
+	return onePage(c.UserPerkPages(ctx, userID, filter, options))
 }
 
-// UserPerkPages returns all pages of them.
-func (c *Client) UserPerkPages(ctx context.Context, userID string,
-	options PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
-	call, err := c.userCall(userID, "available", options.PerkFilter.Values(), options.ListOptions)
+// UserPerkPages returns the pages of them, from options.Page on.
+func (c *Client) UserPerkPages(
+	ctx context.Context, userID string, filter api.PerkFilter, options ListOptions,
+) Pages[api.Perk] {
+	call, err := c.userCall(userID, "available", filter.Values(), options)
 	return walk[api.Perk](ctx, c, call, err)
 }
 
 // UserRedemptions returns one page of what the user has redeemed.
-func (c *Client) UserRedemptions(ctx context.Context, userID string,
-	options ListOptions) (api.Page[api.Redemption], error) {
+func (c *Client) UserRedemptions(
+	ctx context.Context, userID string, options ListOptions,
+) (api.Page[api.Redemption], error) {
 	return onePage(c.UserRedemptionPages(ctx, userID, options))
 }
 
-// UserRedemptionPages returns all pages of it.
-func (c *Client) UserRedemptionPages(ctx context.Context, userID string,
-	options ListOptions) iter.Seq2[api.Page[api.Redemption], error] {
+// UserRedemptionPages returns the pages of it, from options.Page on.
+func (c *Client) UserRedemptionPages(ctx context.Context, userID string, options ListOptions) Pages[api.Redemption] {
 	call, err := c.userCall(userID, "redeemed", url.Values{}, options)
 	return walk[api.Redemption](ctx, c, call, err)
 }
@@ -241,12 +245,6 @@ type ListOptions struct {
 	PerPage int    // 1 to api.MaxPerPage
 	Sort    string // comma-separated fields, a leading "-" for descending
 	Next    string // an api.Page's Next, for the page there: filters and what is above don't count
-}
-
-// PerkListOptions also chooses perks. A zero filter matches all.
-type PerkListOptions struct {
-	ListOptions
-	api.PerkFilter
 }
 
 func (o ListOptions) values() url.Values {

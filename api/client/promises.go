@@ -64,8 +64,7 @@ func unasked(what string, err error) Promise {
 func askAboutKeys(ctx context.Context, c *Client, by Examples) Promise {
 	user, isNamed := by.UserID, by.UserID != ""
 	if !isNamed {
-		first := UserListOptions{ListOptions: ListOptions{PerPage: 1}}
-		page, _ := c.Users(ctx, first) // which not every service has
+		page, _ := c.Users(ctx, api.UserFilter{}, ListOptions{PerPage: 1}) // which not every service has
 		for _, first := range page.Data {
 			user = first.ID
 		}
@@ -96,7 +95,7 @@ func askAboutKeys(ctx context.Context, c *Client, by Examples) Promise {
 func askAboutETags(ctx context.Context, c *Client, by Examples) Promise {
 	id := by.PropertyID
 	if id == "" {
-		page, _ := c.Properties(ctx, PropertyListOptions{ListOptions: ListOptions{PerPage: 1}})
+		page, _ := c.Properties(ctx, api.PropertyFilter{}, ListOptions{PerPage: 1})
 		for i := range page.Data {
 			id = page.Data[i].PropertyID()
 		}
@@ -139,7 +138,7 @@ func askAboutTotals(ctx context.Context, c *Client, _ Examples) Promise {
 // askAboutFilters asks for the perks of a city that there is not, and for two pages.
 func askAboutFilters(ctx context.Context, c *Client, _ Examples) Promise {
 	read := func(page int64, filter api.PerkFilter) (api.Page[api.Perk], error) {
-		return c.Perks(ctx, PerkListOptions{ListOptions: ListOptions{Page: page, PerPage: 1}, PerkFilter: filter})
+		return c.Perks(ctx, filter, ListOptions{Page: page, PerPage: 1})
 	}
 	none, err := read(1, api.PerkFilter{City: "perksctl doctor"})
 	first, err1 := read(1, api.PerkFilter{})
@@ -174,7 +173,7 @@ var extensions = []struct{ name, commands, path, query string }{
 // askAboutExtensions asks at each of them. A refusal, as of a client without the scope, shows that it is there.
 func askAboutExtensions(ctx context.Context, c *Client, _ Examples) Promise {
 	perk := "perk"
-	if page, _ := c.Perks(ctx, PerkListOptions{ListOptions: ListOptions{PerPage: 1}}); len(page.Data) > 0 {
+	if page, _ := c.Perks(ctx, api.PerkFilter{}, ListOptions{PerPage: 1}); len(page.Data) > 0 {
 		perk = url.PathEscape(page.Data[0].ID)
 	}
 	var lacking []string

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"iter"
 	"net/http"
 
 	"example.com/perks/api"
@@ -14,24 +13,21 @@ type Version[R any] struct {
 	ETag   string
 }
 
-// PropertyListOptions also chooses listings. A zero filter matches all.
-type PropertyListOptions struct {
-	ListOptions
-	api.PropertyFilter
-}
-
 // propertiesPath is the same for a sandbox client: the sandbox has no properties.
 const propertiesPath = "/partners/properties"
 
 // Properties returns one page of the matching listings.
-func (c *Client) Properties(ctx context.Context, options PropertyListOptions) (api.Page[api.Property], error) {
-	return onePage(c.PropertyPages(ctx, options))
+func (c *Client) Properties(
+	ctx context.Context, filter api.PropertyFilter, options ListOptions,
+) (api.Page[api.Property], error) {
+	return onePage(c.PropertyPages(ctx, filter, options))
 }
 
 // PropertyPages returns the pages of matching listings, from options.Page on.
-func (c *Client) PropertyPages(ctx context.Context,
-	options PropertyListOptions) iter.Seq2[api.Page[api.Property], error] {
-	call, err := c.listCall(propertiesPath, options.PropertyFilter.Values(), options.ListOptions)
+func (c *Client) PropertyPages(
+	ctx context.Context, filter api.PropertyFilter, options ListOptions,
+) Pages[api.Property] {
+	call, err := c.listCall(propertiesPath, filter.Values(), options)
 	return orUnsupported("list of properties", walk[api.Property](ctx, c, call, err))
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,22 +12,18 @@ import (
 	"example.com/perks/api"
 )
 
-// RedemptionListOptions also chooses redemptions. A zero filter matches all.
-type RedemptionListOptions struct {
-	ListOptions
-	api.RedemptionFilter
-}
-
 // Redemptions returns one page of the matching redemptions.
-func (c *Client) Redemptions(ctx context.Context,
-	options RedemptionListOptions) (api.Page[api.RedemptionRecord], error) {
-	return onePage(c.RedemptionPages(ctx, options))
+func (c *Client) Redemptions(
+	ctx context.Context, filter api.RedemptionFilter, options ListOptions,
+) (api.Page[api.RedemptionRecord], error) {
+	return onePage(c.RedemptionPages(ctx, filter, options))
 }
 
 // RedemptionPages returns the pages of matching redemptions, from options.Page on.
-func (c *Client) RedemptionPages(ctx context.Context,
-	options RedemptionListOptions) iter.Seq2[api.Page[api.RedemptionRecord], error] {
-	call, err := c.listCall(c.redemptionsPath(), options.RedemptionFilter.Values(), options.ListOptions)
+func (c *Client) RedemptionPages(
+	ctx context.Context, filter api.RedemptionFilter, options ListOptions,
+) Pages[api.RedemptionRecord] {
+	call, err := c.listCall(c.redemptionsPath(), filter.Values(), options)
 	return orUnsupported("list of redemptions", walk[api.RedemptionRecord](ctx, c, call, err))
 }
 
@@ -176,7 +171,7 @@ func (c *Client) lists(ctx context.Context, path string) bool {
 }
 
 // orUnsupported replaces the error of a list whose address the server does not have.
-func orUnsupported[T any](what string, pages iter.Seq2[api.Page[T], error]) iter.Seq2[api.Page[T], error] {
+func orUnsupported[T any](what string, pages Pages[T]) Pages[T] {
 	return func(yield func(api.Page[T], error) bool) {
 		for page, err := range pages {
 			if IsMissing(err) {
@@ -215,19 +210,15 @@ func (c *Client) Report(ctx context.Context, by api.ReportBy,
 	return report, err
 }
 
-// UserListOptions also chooses users. A zero filter matches all.
-type UserListOptions struct {
-	ListOptions
-	api.UserFilter
-}
-
 // Users returns one page of the matching users.
-func (c *Client) Users(ctx context.Context, options UserListOptions) (api.Page[api.User], error) {
-	return onePage(c.UserPages(ctx, options))
+func (c *Client) Users(
+	ctx context.Context, filter api.UserFilter, options ListOptions,
+) (api.Page[api.User], error) {
+	return onePage(c.UserPages(ctx, filter, options))
 }
 
 // UserPages returns the pages of matching users, from options.Page on, in the order of their ids.
-func (c *Client) UserPages(ctx context.Context, options UserListOptions) iter.Seq2[api.Page[api.User], error] {
-	call, err := c.listCall(c.partnersPath("/users"), options.UserFilter.Values(), options.ListOptions)
+func (c *Client) UserPages(ctx context.Context, filter api.UserFilter, options ListOptions) Pages[api.User] {
+	call, err := c.listCall(c.partnersPath("/users"), filter.Values(), options)
 	return orUnsupported("list of users", walk[api.User](ctx, c, call, err))
 }

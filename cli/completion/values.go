@@ -3,7 +3,6 @@ package completion
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -112,9 +111,8 @@ func Properties(s *session.Session, own bool) cobra.CompletionFunc {
 // Redemptions completes the ids of the newest redemptions with the status, or of all.
 func Redemptions(s *session.Session, status api.RedemptionStatus) cobra.CompletionFunc {
 	ask := func(ctx context.Context, c *client.Client, _ string) pages {
-		options := client.RedemptionListOptions{ListOptions: largestPage}
-		options.Status = status
-		return pagesOf(c.RedemptionPages(ctx, options), func(r api.RedemptionRecord) item {
+		filter := api.RedemptionFilter{Status: status}
+		return pagesOf(c.RedemptionPages(ctx, filter, largestPage), func(r api.RedemptionRecord) item {
 			return item{ID: r.ID, Title: fmt.Sprintf("%s by %s, %s", r.PerkID, r.UserID, r.Status)}
 		})
 	}
@@ -124,8 +122,8 @@ func Redemptions(s *session.Session, status api.RedemptionStatus) cobra.Completi
 // Users completes the ids of users, for a client that may list them.
 func Users(s *session.Session) cobra.CompletionFunc {
 	ask := func(ctx context.Context, c *client.Client, prefix string) pages {
-		options := client.UserListOptions{UserFilter: api.UserFilter{Prefix: prefix}, ListOptions: largestPage}
-		return pagesOf(c.UserPages(ctx, options), func(u api.User) item { return item{ID: u.ID} })
+		filter := api.UserFilter{Prefix: prefix}
+		return pagesOf(c.UserPages(ctx, filter, largestPage), func(u api.User) item { return item{ID: u.ID} })
 	}
 	return offering(s, source{"users", ask}, newest)
 }
@@ -195,14 +193,13 @@ type source struct {
 	ask  func(ctx context.Context, c *client.Client, word string) pages
 }
 
-type pages = iter.Seq2[api.Page[item], error]
+type pages = client.Pages[item]
 
 var largestPage = client.ListOptions{PerPage: api.MaxPerPage}
 
 var askPerks = source{"perks", func(ctx context.Context, c *client.Client, word string) pages {
-	options := client.PerkListOptions{PerkFilter: api.PerkFilter{Query: word}, ListOptions: largestPage}
-	options.Sort = "-created_at"
-	return pagesOf(c.PerkPages(ctx, options), func(p api.Perk) item { return item{p.ID, p.Title, p.City} })
+	options := client.ListOptions{PerPage: api.MaxPerPage, Sort: "-created_at"}
+	return pagesOf(c.PerkPages(ctx, api.PerkFilter{Query: word}, options), func(p api.Perk) item { return item{p.ID, p.Title, p.City} })
 }}
 
 func askProperties(own bool) source {
@@ -212,14 +209,13 @@ func askProperties(own bool) source {
 	}
 	return source{name, func(ctx context.Context, c *client.Client, word string) pages {
 		filter := api.PropertyFilter{Query: word, Own: own}
-		options := client.PropertyListOptions{PropertyFilter: filter, ListOptions: largestPage}
-		return pagesOf(c.PropertyPages(ctx, options), func(p api.Property) item {
+		return pagesOf(c.PropertyPages(ctx, filter, largestPage), func(p api.Property) item {
 			return item{string(p.PropertyID()), p.Title, p.City}
 		})
 	}}
 }
 
-func pagesOf[T any](from iter.Seq2[api.Page[T], error], itemOf func(T) item) pages {
+func pagesOf[T any](from client.Pages[T], itemOf func(T) item) pages {
 	return func(yield func(api.Page[item], error) bool) {
 		for page, err := range from {
 			items := api.Page[item]{Meta: page.Meta, Next: page.Next}

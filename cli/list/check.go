@@ -6,13 +6,16 @@ import (
 	"strings"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/session"
 )
 
 // checked passes pages on. It holds the records that are shown against the filter, if there is a check, and warns of
 // the first page that is certainly in another order than was asked for.
-func checked[T any](s *session.Session, flags Flags, check *api.FilterCheck[T], pages Pages[T]) Pages[T] {
+func checked[T any](
+	s *session.Session, flags Flags, check *api.FilterCheck[T], pages client.Pages[T],
+) client.Pages[T] {
 	return func(yield func(api.Page[T], error) bool) {
 		isDoubted := flags.Sort != ""
 		for page, err := range pages {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -176,16 +175,13 @@ func (f *Flags) CheckSort(s *command.Streams, fields []string, filter any) error
 	return nil
 }
 
-// Pages are the pages of a list, as api/client returns them.
-type Pages[T any] = iter.Seq2[api.Page[T], error]
-
 // Checks makes the check of what a list shows; it may be nil, and return nil.
 type Checks[T any] func() *api.FilterCheck[T]
 
 // Connect connects to the service and shows a list, with --watch again and again.
 func Connect[T any](
 	cmd *cobra.Command, s *session.Session, flags Flags, view output.View, checks Checks[T],
-	pages func(*client.Client) Pages[T],
+	pages func(*client.Client) client.Pages[T],
 ) error {
 	return flags.Watch.Run(cmd, s, func() error {
 		printer, c, err := session.Begin[T](s, view)
@@ -205,7 +201,7 @@ func Connect[T any](
 
 // Show writes as many items as the flags ask for, and notes on Err what it left out.
 func Show[T any](
-	ctx context.Context, s *command.Streams, printer *output.Printer[T], flags Flags, pages Pages[T],
+	ctx context.Context, s *command.Streams, printer *output.Printer[T], flags Flags, pages client.Pages[T],
 ) error {
 	onePage := !flags.All && flags.Limit == 0
 	shown, cut, leftOut := 0, false, 0 // --limit cut items off
@@ -287,7 +283,7 @@ type Kind[F, T any] struct {
 	// Query is the help of --query where no field is for words; "" if there is no such flag.
 	Query string
 	Check func(F) error // what the flags say together; nil is always right
-	Pages func(ctx context.Context, c *client.Client, args []string, options client.ListOptions, filter F) Pages[T]
+	Pages func(*client.Client, context.Context, F, client.ListOptions) client.Pages[T]
 }
 
 // Command adds to a command the flags of the list, and that it shows it. Without other arguments it takes none.
@@ -296,7 +292,7 @@ func (k Kind[F, T]) Command(s *session.Session, cmd cobra.Command) *cobra.Comman
 	if cmd.Args == nil {
 		cmd.Args = command.NoArgs
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return k.Show(cmd, s, flags, args) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return k.Show(cmd, s, flags) }
 	k.Bind(&cmd, &flags)
 	return session.Writes[T](s, &cmd)
 }
@@ -312,7 +308,7 @@ func (k Kind[F, T]) Bind(cmd *cobra.Command, flags *Flags) {
 }
 
 // Show checks the flags, and shows the list that they ask for.
-func (k Kind[F, T]) Show(cmd *cobra.Command, s *session.Session, flags Flags, args []string) error {
+func (k Kind[F, T]) Show(cmd *cobra.Command, s *session.Session, flags Flags) error {
 	if err := flags.Check(cmd); err != nil {
 		return err
 	}
@@ -327,8 +323,8 @@ func (k Kind[F, T]) Show(cmd *cobra.Command, s *session.Session, flags Flags, ar
 		return err
 	}
 	checks := func() *api.FilterCheck[T] { return api.CheckFilter[F, T](k.Fields, filter) }
-	return Connect(cmd, s, flags, k.View, checks, func(c *client.Client) Pages[T] {
-		return k.Pages(cmd.Context(), c, args, flags.Options(), filter)
+	return Connect(cmd, s, flags, k.View, checks, func(c *client.Client) client.Pages[T] {
+		return k.Pages(c, cmd.Context(), filter, flags.Options())
 	})
 }
 

@@ -18,8 +18,14 @@ import (
 	"example.com/perks/cli/output"
 )
 
+// asked is what flags ask for.
+type asked struct {
+	client.ListOptions
+	api.PerkFilter
+}
+
 // parse parses flags as a command does.
-func parse(t *testing.T, args string) (*list.Flags, client.PerkListOptions, error) {
+func parse(t *testing.T, args string) (*list.Flags, asked, error) {
 	t.Helper()
 	flags := &list.Flags{}
 	cmd := &cobra.Command{Use: "list"}
@@ -29,15 +35,15 @@ func parse(t *testing.T, args string) (*list.Flags, client.PerkListOptions, erro
 		t.Fatal(err)
 	}
 	if err := flags.Check(cmd); err != nil {
-		return flags, client.PerkListOptions{}, err
+		return flags, asked{}, err
 	}
 	filter, err := list.ReadFilter(cmd, api.PerkFilterFields)
-	return flags, client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter}, err
+	return flags, asked{flags.Options(), filter}, err
 }
 
 func TestFlagsBecomeOptions(t *testing.T) {
 	page := func(number int64, per int) client.ListOptions { return client.ListOptions{Page: number, PerPage: per} }
-	for args, want := range map[string]client.PerkListOptions{
+	for args, want := range map[string]asked{
 		"":                           {},
 		"--page 2 --per-page 10":     {ListOptions: page(2, 10)},
 		"--all":                      {ListOptions: page(0, 100)},

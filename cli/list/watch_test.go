@@ -71,8 +71,8 @@ func watch(t *testing.T, args string, onTerminal bool) *watching {
 	cmd := &cobra.Command{Use: "list", SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			view := output.View{Columns: []string{"id", "title"}, ID: "id"}
-			return list.Connect(cmd, s, flags, view, nil, func(c *client.Client) list.Pages[api.Perk] {
-				return c.PerkPages(cmd.Context(), client.PerkListOptions{ListOptions: client.ListOptions{Sort: "id"}})
+			return list.Connect(cmd, s, flags, view, nil, func(c *client.Client) client.Pages[api.Perk] {
+				return c.PerkPages(cmd.Context(), api.PerkFilter{}, client.ListOptions{Sort: "id"})
 			})
 		}}
 	global := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -34,11 +34,7 @@ func New(s *session.Session) *cobra.Command {
 }
 
 func newList(s *session.Session) *cobra.Command {
-	return perks(s, func(
-		ctx context.Context, c *client.Client, _ []string, o client.PerkListOptions,
-	) list.Pages[api.Perk] {
-		return c.PerkPages(ctx, o)
-	}).Command(s, cobra.Command{
+	return perks(s).Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List perks",
 		Long: "List perks: one page, or more with --limit or --all.\n\n" +
@@ -61,19 +57,11 @@ func checkRadius(cmd *cobra.Command) error {
 	return nil
 }
 
-// perks is a list of perks: of all, or of those that a user can redeem.
-func perks(
-	s *session.Session,
-	pages func(context.Context, *client.Client, []string, client.PerkListOptions) list.Pages[api.Perk],
-) list.Kind[api.PerkFilter, api.Perk] {
+func perks(s *session.Session) list.Kind[api.PerkFilter, api.Perk] {
 	return list.Kind[api.PerkFilter, api.Perk]{
 		Fields: api.PerkFilterFields, Sort: api.PerkSortFields(), View: listView,
 		Values: list.Values{"category": completion.Categories(s), "city": completion.Cities(s)},
-		Pages: func(
-			ctx context.Context, c *client.Client, args []string, options client.ListOptions, filter api.PerkFilter,
-		) list.Pages[api.Perk] {
-			return pages(ctx, c, args, client.PerkListOptions{ListOptions: options, PerkFilter: filter})
-		},
+		Pages:  (*client.Client).PerkPages,
 	}
 }
 
@@ -118,12 +106,7 @@ func NewUser(s *session.Session) *cobra.Command {
 
 func newUsers(s *session.Session) *cobra.Command {
 	return list.Kind[api.UserFilter, api.User]{
-		Fields: api.UserFilterFields, View: output.View{ID: "id"},
-		Pages: func(
-			ctx context.Context, c *client.Client, _ []string, options client.ListOptions, filter api.UserFilter,
-		) list.Pages[api.User] {
-			return c.UserPages(ctx, client.UserListOptions{ListOptions: options, UserFilter: filter})
-		},
+		Fields: api.UserFilterFields, View: output.View{ID: "id"}, Pages: (*client.Client).UserPages,
 	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List users by id",
@@ -146,19 +129,10 @@ func newPerks(s *session.Session) *cobra.Command {
 		}
 		return api.PerkSortFields()
 	}}
-	redeemable := perks(s, func(
-		ctx context.Context, c *client.Client, args []string, o client.PerkListOptions,
-	) list.Pages[api.Perk] {
-		return c.UserPerkPages(ctx, args[0], o)
-	})
+	redeemable := perks(s)
 	redemptions := list.Kind[struct{}, api.Redemption]{
 		Sort: api.RedemptionSortFields(),
 		View: output.View{Columns: []string{"id", "perk_id", "status", "redeemed_at"}, ID: "id"},
-		Pages: func(
-			ctx context.Context, c *client.Client, args []string, options client.ListOptions, _ struct{},
-		) list.Pages[api.Redemption] {
-			return c.UserRedemptionPages(ctx, args[0], options)
-		},
 	}
 	cmd := &cobra.Command{
 		Use:   "perks USER",
@@ -179,14 +153,24 @@ func newPerks(s *session.Session) *cobra.Command {
 				if err := checkRadius(cmd); err != nil {
 					return err
 				}
-				return redeemable.Show(cmd, s, *flags, args)
+				redeemable.Pages = func(
+					c *client.Client, ctx context.Context, filter api.PerkFilter, options client.ListOptions,
+				) client.Pages[api.Perk] {
+					return c.UserPerkPages(ctx, args[0], filter, options)
+				}
+				return redeemable.Show(cmd, s, *flags)
 			}
 			for _, field := range api.PerkFilterFields {
 				if cmd.Flags().Changed(field.Flag) {
 					return command.Usagef("--%s filters perks, so it does not go with --type redeemed.", field.Flag)
 				}
 			}
-			return redemptions.Show(cmd, s, *flags, args)
+			redemptions.Pages = func(
+				c *client.Client, ctx context.Context, _ struct{}, options client.ListOptions,
+			) client.Pages[api.Redemption] {
+				return c.UserRedemptionPages(ctx, args[0], options)
+			}
+			return redemptions.Show(cmd, s, *flags)
 		},
 	}
 	cmd.Flags().StringVar(&kind, "type", available, "what to list: available or redeemed")

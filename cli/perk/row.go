@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -216,12 +215,11 @@ func (r *redeemer) find(ctx context.Context, c *client.Client, id string) (known
 func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string,
 	err error) {
 	// Filters by the perk's own fields shorten the list. A server that does not know them sends all of it.
-	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage},
-		PerkFilter: api.PerkFilter{Query: p.Title}}
+	filter, options := api.PerkFilter{Query: p.Title}, client.ListOptions{PerPage: api.MaxPerPage}
 	if strings.TrimSpace(p.City) == p.City { // our server trims the filter, but not the perk's city
-		options.City = p.City
+		filter.City = p.City
 	}
-	available, whole, err := contains(c.UserPerkPages(ctx, userID, options),
+	available, whole, err := contains(c.UserPerkPages(ctx, userID, filter, options),
 		func(perk api.Perk) bool { return perk.ID == p.ID })
 	switch {
 	case err != nil:
@@ -230,7 +228,7 @@ func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string,
 		return fmt.Sprintf("User %q can probably redeem perk %q now: it is among the perks for that user.", userID,
 			p.ID), nil
 	}
-	redeemed, _, err := contains(c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}),
+	redeemed, _, err := contains(c.UserRedemptionPages(ctx, userID, options),
 		func(r api.Redemption) bool {
 			return r.PerkID == p.ID && r.Status != api.StatusRejected
 		})
@@ -254,7 +252,7 @@ func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string,
 }
 
 // contains searches the first pages of a list; whole is false if it gave up before the end.
-func contains[T any](pages iter.Seq2[api.Page[T], error], wanted func(T) bool) (found, whole bool, err error) {
+func contains[T any](pages client.Pages[T], wanted func(T) bool) (found, whole bool, err error) {
 	read := 0
 	for page, err := range pages {
 		if err != nil {

@@ -29,11 +29,7 @@ func newList(s *session.Session) *cobra.Command {
 			}
 			return nil
 		},
-		Pages: func(
-			ctx context.Context, c *client.Client, _ []string, options client.ListOptions, filter api.PropertyFilter,
-		) list.Pages[api.Property] {
-			return c.PropertyPages(ctx, client.PropertyListOptions{ListOptions: options, PropertyFilter: filter})
-		},
+		Pages: (*client.Client).PropertyPages,
 	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List properties, the newest first",

@@ -52,11 +52,7 @@ func newList(s *session.Session) *cobra.Command {
 			}
 			return nil
 		},
-		Pages: func(
-			ctx context.Context, c *client.Client, _ []string, options client.ListOptions, filter api.RedemptionFilter,
-		) list.Pages[api.RedemptionRecord] {
-			return c.RedemptionPages(ctx, client.RedemptionListOptions{ListOptions: options, RedemptionFilter: filter})
-		},
+		Pages: (*client.Client).RedemptionPages,
 	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List redemptions, the newest first",

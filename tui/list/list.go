@@ -28,7 +28,7 @@ type Kind[F, T any] struct {
 	Orders    func(F) []string     // what such a list can be sorted by
 	OneWay    bool                 // it cannot be reversed
 	Order     func(F) api.SortKey  // of a list that nobody has sorted
-	Fetch     func(ctx context.Context, c *client.Client, filter F, options client.ListOptions) (api.Page[T], error)
+	Fetch     func(*client.Client, context.Context, F, client.ListOptions) (api.Page[T], error)
 
 	ID      func(*T) string
 	Title   func(*T) string // "" if it's the id
@@ -286,7 +286,7 @@ func (l *List[F, T]) fetch(q query[F], number int64) screen.Fetch[loadedPage[F, 
 			options := client.ListOptions{Page: number, PerPage: PerPage,
 				Sort: api.FormatSort([]api.SortKey{order})}
 			options.Next = links[number]
-			return read(ctx, c, q.filter, options)
+			return read(c, ctx, q.filter, options)
 		})
 		return loadedPage[F, T]{q, page}, err
 	}

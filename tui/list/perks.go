@@ -37,7 +37,7 @@ type PerksOf struct {
 	Elsewhere   func(typing bool) string
 
 	Called func(api.PerkFilter) string
-	Fetch  func(ctx context.Context, c *client.Client, options client.PerkListOptions) (api.Page[api.Perk], error)
+	Fetch  func(*client.Client, context.Context, api.PerkFilter, client.ListOptions) (api.Page[api.Perk], error)
 	// Valid says whether a perk can be redeemed, or why not; nil says what its dates say.
 	Valid func(*api.Perk) (text string, tone theme.Tone)
 	// WhyNot says what keeps the user from redeeming a perk besides its dates; nil for nothing.
@@ -69,18 +69,19 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 			}
 			return newestFirst()
 		},
-		Fetch: func(ctx context.Context, c *client.Client, f api.PerkFilter,
-			options client.ListOptions) (api.Page[api.Perk], error) {
+		Fetch: func(
+			c *client.Client, ctx context.Context, f api.PerkFilter, options client.ListOptions,
+		) (api.Page[api.Perk], error) {
 			newest := api.FormatSort([]api.SortKey{newestFirst()})
 			isRelevant := options.Sort == api.SortRelevance
 			if isRelevant {
 				options.Sort += "," + newest
 			}
-			page, err := of.Fetch(ctx, c, client.PerkListOptions{ListOptions: options, PerkFilter: f})
+			page, err := of.Fetch(c, ctx, f, options)
 			if refused, is := errors.AsType[*client.Error](err); isRelevant && is && len(refused.Fields["sort"]) > 0 {
 				s.noRelevance.Store(true)
 				options.Sort = newest
-				page, err = of.Fetch(ctx, c, client.PerkListOptions{ListOptions: options, PerkFilter: f})
+				page, err = of.Fetch(c, ctx, f, options)
 			}
 			return page, err
 		},
@@ -351,8 +352,7 @@ func (s *Perks) loadCities() tea.Cmd {
 		return nil
 	}
 	return s.cities.Load(func(ctx context.Context, c *client.Client) (cities []string, err error) {
-		newest, err := c.Perks(ctx, client.PerkListOptions{ListOptions: client.ListOptions{Page: 1,
-			PerPage: api.MaxPerPage}})
+		newest, err := c.Perks(ctx, api.PerkFilter{}, client.ListOptions{Page: 1, PerPage: api.MaxPerPage})
 		for _, perk := range newest.Data {
 			if city := display.Line(perk.City); city != "" && !slices.Contains(cities, city) {
 				cities = append(cities, city)

@@ -54,7 +54,7 @@ func measureFrames(ctx context.Context, l *harness) (*table, error) {
 	}
 	l.logf("frames: pressing keys with %s perks, each response takes %s", grouped(framePerks), frameDelay)
 	t := newTableOf("worst, ms", "From a key to its frame (`frames`)", "what", "frames", "p50", "p99")
-	all, err := direct.Perks(ctx, client.PerkListOptions{})
+	all, err := direct.Perks(ctx, api.PerkFilter{}, client.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,7 @@ func measureFrames(ctx context.Context, l *harness) (*table, error) {
 	s.addRow(t, "typing a filter")
 	alive := slow.alive.Load()
 	most := slow.asked.Load()
-	wanted, err := direct.Perks(ctx,
-		client.PerkListOptions{PerkFilter: api.PerkFilter{Query: strings.TrimSpace(frameFilter)}})
+	wanted, err := direct.Perks(ctx, api.PerkFilter{Query: strings.TrimSpace(frameFilter)}, client.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -283,9 +283,9 @@ func (m *mixture) isEndless() bool {
 func (m *mixture) listPerks(ctx context.Context) {
 	var got []string
 	var err error
-	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: one(m.r, 0, 50, 100)}}
+	options := client.ListOptions{PerPage: one(m.r, 0, 50, 100)}
 	_, isTroubled := m.step("list of perks", func() string {
-		for page, failure := range m.client.PerkPages(ctx, options) {
+		for page, failure := range m.client.PerkPages(ctx, api.PerkFilter{}, options) {
 			err = failure
 			for _, perk := range page.Data {
 				got = append(got, perk.ID)

@@ -2,9 +2,6 @@
 package perks
 
 import (
-	"context"
-
-	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/list"
@@ -17,9 +14,7 @@ type List struct{ *list.Perks }
 func NewList(shell *screen.Shell) *List {
 	return &List{list.NewPerks(shell, list.PerksOf{
 		Empty: "An operator imports them: perksd import perks",
-		Fetch: func(ctx context.Context, c *client.Client, options client.PerkListOptions) (api.Page[api.Perk], error) {
-			return c.Perks(ctx, options)
-		},
+		Fetch: (*client.Client).Perks,
 	})}
 }
 

@@ -24,13 +24,10 @@ type List struct {
 func NewList(shell *screen.Shell) *List {
 	kind := list.Kind[api.PropertyFilter, api.Property]{
 		One: "property", Many: "properties", Fields: api.PropertyFilterFields, IDRule: idRule, NoMarks: true,
-		Empty:  "Add one: perksctl property create",
-		Orders: func(api.PropertyFilter) []string { return api.PropertySortFields() },
-		Order:  func(api.PropertyFilter) api.SortKey { return api.SortKey{Field: "propertyId"} },
-		Fetch: func(ctx context.Context, c *client.Client, f api.PropertyFilter,
-			options client.ListOptions) (api.Page[api.Property], error) {
-			return c.Properties(ctx, client.PropertyListOptions{ListOptions: options, PropertyFilter: f})
-		},
+		Empty:      "Add one: perksctl property create",
+		Orders:     func(api.PropertyFilter) []string { return api.PropertySortFields() },
+		Order:      func(api.PropertyFilter) api.SortKey { return api.SortKey{Field: "propertyId"} },
+		Fetch:      (*client.Client).Properties,
 		ScopeOfAll: api.ScopePropertiesRead,
 		Changes:    func(e api.Event) bool { return e.Property != nil || e.Type == api.EventPropertiesImported },
 		ID:         func(p *api.Property) string { return string(p.PropertyID()) },
@@ -72,7 +69,7 @@ func NewList(shell *screen.Shell) *List {
 	if shell.Account.Profile.Sandbox { // the service lists live ones there, too
 		kind.Fields, kind.ScopeOfAll, kind.None, kind.Empty = nil, "", noneInSandbox, goLive(shell)
 		kind.Fetch = func(
-			context.Context, *client.Client, api.PropertyFilter, client.ListOptions,
+			*client.Client, context.Context, api.PropertyFilter, client.ListOptions,
 		) (page api.Page[api.Property], err error) {
 			page.Meta = api.NewPageMeta(1, list.PerPage, 0)
 			return page, nil

@@ -68,10 +68,8 @@ func (s *Screen) findUsers() tea.Cmd {
 	if typed == "" || s.users.Value.unlisted || s.restOf(typed) != "" {
 		return nil
 	}
-	few := client.UserListOptions{UserFilter: api.UserFilter{Prefix: typed}}
-	few.Page, few.PerPage = 1, mostFound
 	return s.users.LoadAfter(findingPause, func(ctx context.Context, c *client.Client) (found users, err error) {
-		page, err := c.Users(ctx, few)
+		page, err := c.Users(ctx, api.UserFilter{Prefix: typed}, client.ListOptions{Page: 1, PerPage: mostFound})
 		for _, user := range page.Data {
 			found.ids = append(found.ids, user.ID)
 		}

@@ -4,7 +4,6 @@ package redemptions
 
 import (
 	"cmp"
-	"context"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -30,13 +29,9 @@ func NewList(shell *screen.Shell) *List {
 	type record = *api.RedemptionRecord
 	kind := list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		Fields: api.RedemptionFilterFields, Bare: "user",
-		Orders: func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
-		Order:  func(api.RedemptionFilter) api.SortKey { return list.FirstOrder("redeemed_at") },
-		Fetch: func(
-			ctx context.Context, c *client.Client, f api.RedemptionFilter, options client.ListOptions,
-		) (api.Page[api.RedemptionRecord], error) {
-			return c.Redemptions(ctx, client.RedemptionListOptions{ListOptions: options, RedemptionFilter: f})
-		},
+		Orders:     func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
+		Order:      func(api.RedemptionFilter) api.SortKey { return list.FirstOrder("redeemed_at") },
+		Fetch:      (*client.Client).Redemptions,
 		ScopeOfAll: api.ScopeRedemptionsReadAll,
 		Changes:    func(e api.Event) bool { return e.Redemption != nil },
 		Open:       func(id string, _ record) tea.Cmd { return shell.Open(screen.ToRedemption{ID: id}) },

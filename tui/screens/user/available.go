@@ -56,11 +56,13 @@ func newAvailable(shell *screen.Shell, id string, redeemed *redeemed) *available
 			}
 			return key + " shows all perks, and why not."
 		},
-		Fetch: func(ctx context.Context, c *client.Client, options client.PerkListOptions) (api.Page[api.Perk], error) {
-			if options.IncludeExpired {
-				return c.Perks(ctx, options)
+		Fetch: func(
+			c *client.Client, ctx context.Context, filter api.PerkFilter, options client.ListOptions,
+		) (api.Page[api.Perk], error) {
+			if filter.IncludeExpired {
+				return c.Perks(ctx, filter, options)
 			}
-			return c.UserPerks(ctx, id, options)
+			return c.UserPerks(ctx, id, filter, options)
 		},
 		Valid: func(p *api.Perk) (string, theme.Tone) {
 			if why := a.why(p); why != "" {

@@ -30,10 +30,10 @@ func NewList(shell *screen.Shell) *List {
 		Orders: func(api.UserFilter) []string { return []string{"id"} }, OneWay: true,
 		Order: func(api.UserFilter) api.SortKey { return api.SortKey{Field: "id"} },
 		Fetch: func(
-			ctx context.Context, c *client.Client, f api.UserFilter, options client.ListOptions,
+			c *client.Client, ctx context.Context, f api.UserFilter, options client.ListOptions,
 		) (api.Page[api.User], error) {
 			options.Sort = "" // there is one order
-			return c.Users(ctx, client.UserListOptions{ListOptions: options, UserFilter: f})
+			return c.Users(ctx, f, options)
 		},
 		ID: id, Title: id,
 		Columns: list.Columns[*api.User]{{

@@ -43,7 +43,7 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 		Orders: func(struct{}) []string { return []string{newest.Field} },
 		Order:  func(struct{}) api.SortKey { return newest },
 		Fetch: func(
-			ctx context.Context, c *client.Client, _ struct{}, options client.ListOptions,
+			c *client.Client, ctx context.Context, _ struct{}, options client.ListOptions,
 		) (api.Page[api.RedemptionRecord], error) {
 			page, err := c.UserRedemptions(ctx, id, options)
 			if err != nil {
@@ -87,11 +87,9 @@ func withRecords(
 	}
 	earlier := func(r, other api.Redemption) int { return r.RedeemedAt.Compare(other.RedeemedAt) }
 	oldest, newest := slices.MinFunc(page.Data, earlier).RedeemedAt, slices.MaxFunc(page.Data, earlier).RedeemedAt
-	records, err := c.Redemptions(ctx, client.RedemptionListOptions{
-		// the pages of a client that may read some records only are others, so the page is chosen by its times
-		RedemptionFilter: api.RedemptionFilter{UserID: userID, Since: oldest, Until: newest.Add(time.Second)},
-		ListOptions:      client.ListOptions{PerPage: api.MaxPerPage},
-	})
+	// the pages of a client that may read some records only are others, so the page is chosen by its times
+	filter := api.RedemptionFilter{UserID: userID, Since: oldest, Until: newest.Add(time.Second)}
+	records, err := c.Redemptions(ctx, filter, client.ListOptions{PerPage: api.MaxPerPage})
 	if other, is := errors.AsType[*client.Error](err); is && other.NotFromService && other.Status < 300 {
 		err = nil // a proxy has a page at every address; the list itself came
 	}
