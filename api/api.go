@@ -54,9 +54,7 @@ func ParseScopes(list string) (Scopes, error) {
 	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' }) {
 		scope := Scope(name)
 		if !slices.Contains(AllScopes(), scope) {
-			fields := FieldErrors{}
-			fields.Add("scope", "%q is not a scope; the scopes are %s", name, AllScopes())
-			return nil, fields.Err()
+			return nil, FieldErrorf("scope", "%q is not a scope; the scopes are %s", name, AllScopes())
 		}
 		scopes = append(scopes, scope)
 	}
@@ -74,11 +72,16 @@ func (s Scopes) Contains(other Scopes) bool {
 
 // String joins the scopes with single spaces, as RFC 6749, section 3.3 writes them.
 func (s Scopes) String() string {
-	names := make([]string, len(s))
-	for i, scope := range s {
-		names[i] = string(scope)
+	return strings.Join(texts(s), " ")
+}
+
+// texts converts named texts.
+func texts[T ~string](values []T) []string {
+	converted := make([]string, len(values))
+	for i, value := range values {
+		converted[i] = string(value)
 	}
-	return strings.Join(names, " ")
+	return converted
 }
 
 // Token is the response of POST /auth/token. A response to a request with grant_type has the members of RFC 6749,

@@ -107,6 +107,11 @@ func (f FieldErrors) Err() error {
 	return &Error{Code: CodeValidationFailed, Message: "Some values are not valid.", Fields: f}
 }
 
+// FieldErrorf is Err for one message about one field.
+func FieldErrorf(field, format string, args ...any) error {
+	return FieldErrors{field: {fmt.Sprintf(format, args...)}}.Err()
+}
+
 // String lists the fields alphabetically with their messages, on one line.
 func (f FieldErrors) String() string {
 	var parts []string

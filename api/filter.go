@@ -368,9 +368,10 @@ var RedemptionFilterFields = []FilterField[RedemptionFilter]{
 
 // choiceFilter is a field with one of several values. The usage goes before their list.
 func choiceFilter[F any, T ~string](name, label, usage string, choices []T, of func(*F) *T) FilterField[F] {
-	field := FilterField[F]{
-		Name: name, Flag: name, Label: label, Usage: usage + listOf(choices), Key: name, isSeparate: true,
-		Get: func(f F) string { return string(*of(&f)) },
+	return FilterField[F]{
+		Name: name, Flag: name, Label: label, Usage: usage + listOf(choices), Key: name, Values: texts(choices),
+		isSeparate: true,
+		Get:        func(f F) string { return string(*of(&f)) },
 		Set: func(f *F, text string) string {
 			if text != "" && !slices.Contains(choices, T(text)) {
 				return "must be " + listOf(choices)
@@ -379,10 +380,6 @@ func choiceFilter[F any, T ~string](name, label, usage string, choices []T, of f
 			return ""
 		},
 	}
-	for _, choice := range choices {
-		field.Values = append(field.Values, string(choice))
-	}
-	return field
 }
 
 // timeFilter is a field with an instant. A date is its start in UTC.
@@ -414,11 +411,7 @@ func timeFilter[F any](name, usage string, of func(*F) *time.Time) FilterField[F
 
 // listOf joins choices as a person would: "a, b or c".
 func listOf[T ~string](choices []T) string {
-	names := make([]string, len(choices))
-	for i, choice := range choices {
-		names[i] = string(choice)
-	}
-	last := len(names) - 1
+	names, last := texts(choices), len(choices)-1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 

@@ -242,9 +242,7 @@ func idempotencyKey(c echo.Context, fingerprint func() ([32]byte, error)) (*stor
 		return nil, badHeader(idempotencyHeader, "must not be empty; leave it out, or send a key")
 	}
 	if problem := api.IdempotencyKeyRule(values[0]); problem != "" {
-		fields := api.FieldErrors{}
-		fields.Add(idempotencyHeader, "%s", problem)
-		return nil, fields.Err()
+		return nil, api.FieldErrorf(idempotencyHeader, "%s", problem)
 	}
 	print, err := fingerprint()
 	if err == nil {
@@ -262,10 +260,8 @@ func repeatKey(c echo.Context) {
 
 // badHeader responds with 400, not 422: the header was sent wrongly, whatever its value.
 func badHeader(name, problem string) error {
-	fields := api.FieldErrors{}
-	fields.Add(name, "%s", problem)
 	return &errorResponse{err: &api.Error{Code: api.CodeValidationFailed, Message: "The header " + name + " " +
-		problem + ".", Fields: fields}, status: http.StatusBadRequest}
+		problem + ".", Fields: api.FieldErrors{name: {problem}}}, status: http.StatusBadRequest}
 }
 
 // fingerprintOf returns the same hash for requests that mean the same. The order of the metadata's members, the

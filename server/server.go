@@ -316,9 +316,7 @@ func (s *service) readyz(c echo.Context) error {
 	case "reads":
 		ready, sentence = acceptsReads, "The database cannot be read now."
 	default:
-		fields := api.FieldErrors{}
-		fields.Add("for", "must be reads or writes, not %q", purpose)
-		return fields.Err()
+		return api.FieldErrorf("for", "must be reads or writes, not %q", purpose)
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), readyTime)
 	defer cancel()

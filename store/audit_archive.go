@@ -31,10 +31,8 @@ var ErrArchived = errors.New("entries after that position were moved to a file b
 
 // AuditPositionArchived is ErrArchived for a caller of the API.
 func AuditPositionArchived() error {
-	fields := api.FieldErrors{}
-	fields.Add("after", "is too old: events after it were archived. Leave it out to begin at the newest ones, "+
-		"and read again what you keep a copy of")
-	return fields.Err()
+	return api.FieldErrorf("after", "is too old: events after it were archived. Leave it out to begin at the newest "+
+		"ones, and read again what you keep a copy of")
 }
 
 // movableEntries selects the entries before $1 that nothing needs. What stays: the last deletion of a listing that does

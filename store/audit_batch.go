@@ -37,10 +37,8 @@ var ErrPosition = errors.New("not a position in the audit log")
 
 // AuditPositionUnknown says that the database does not have that position.
 func AuditPositionUnknown() error {
-	fields := api.FieldErrors{}
-	fields.Add("after", "is not a position in the events of this service, or its database was restored from an "+
-		"older copy: leave it out to begin at the newest ones")
-	return fields.Err()
+	return api.FieldErrorf("after", "is not a position in the events of this service, or its database was restored "+
+		"from an older copy: leave it out to begin at the newest ones")
 }
 
 func (o Operations) CursorKey(ctx context.Context) ([]byte, error) {

@@ -19,9 +19,7 @@ type ReportQuery struct {
 
 // ReportTooLong says that a report did not end in time.
 func ReportTooLong() error {
-	fields := api.FieldErrors{}
-	fields.Add("since", "makes the report take too long; choose a later one, or an earlier until")
-	return fields.Err()
+	return api.FieldErrorf("since", "makes the report take too long; choose a later one, or an earlier until")
 }
 
 // countedColumns are those of api.RedemptionCounts over redemptions AS r.

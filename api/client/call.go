@@ -361,9 +361,7 @@ func (c *Client) confirm(ctx context.Context, call call) (api.Message, error) {
 // pathSegment escapes one segment of a path. The empty text and dots are refused: they would address another endpoint.
 func pathSegment(field, text string) (string, error) {
 	if text == "" || text == "." || text == ".." {
-		fields := api.FieldErrors{}
-		fields.Add(field, "must not be %q", text)
-		return "", fields.Err()
+		return "", api.FieldErrorf(field, "must not be %q", text)
 	}
 	return url.PathEscape(text), nil
 }
@@ -414,12 +412,10 @@ func (c *Client) rawCall(request Request) (call, error) {
 	if c.sandbox && !safe(request.Method) && !strings.HasPrefix(target, c.BaseURL()+"/sandbox/") {
 		return call{}, fmt.Errorf("%s is not in the sandbox: a sandbox client changes nothing outside it", target)
 	}
-	header := map[string]string{"Content-Type": request.ContentType}
-	if request.ContentType == "" {
-		clear(header)
-	}
-	maps.Copy(header, request.Header)
-	return call{method: request.Method, path: target, query: request.Query, header: header, body: request.Body}, nil
+	raw := call{method: request.Method, path: target, query: request.Query, header: map[string]string{}, body: request.Body}
+	raw = raw.withHeader("Content-Type", request.ContentType)
+	maps.Copy(raw.header, request.Header)
+	return raw, nil
 }
 
 func (c *Client) resolve(path string) (string, error) {

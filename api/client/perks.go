@@ -130,9 +130,7 @@ func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRe
 // perkPath refuses the two ids that are addresses of other endpoints.
 func (c *Client) perkPath(id string) (string, error) {
 	if id == "categories" || id == "users" {
-		fields := api.FieldErrors{}
-		fields.Add("perk_id", "%s", api.PerkIDRule(id))
-		return "", fields.Err()
+		return "", api.FieldErrorf("perk_id", "%s", api.PerkIDRule(id))
 	}
 	part, err := pathSegment("perk_id", id)
 	if err != nil {
