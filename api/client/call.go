@@ -412,7 +412,8 @@ func (c *Client) rawCall(request Request) (call, error) {
 	if c.sandbox && !safe(request.Method) && !strings.HasPrefix(target, c.BaseURL()+"/sandbox/") {
 		return call{}, fmt.Errorf("%s is not in the sandbox: a sandbox client changes nothing outside it", target)
 	}
-	raw := call{method: request.Method, path: target, query: request.Query, header: map[string]string{}, body: request.Body}
+	raw := call{method: request.Method, path: target, query: request.Query, body: request.Body,
+		header: map[string]string{}}
 	raw = raw.withHeader("Content-Type", request.ContentType)
 	maps.Copy(raw.header, request.Header)
 	return raw, nil

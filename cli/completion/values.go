@@ -199,7 +199,8 @@ var largestPage = client.ListOptions{PerPage: api.MaxPerPage}
 
 var askPerks = source{"perks", func(ctx context.Context, c *client.Client, word string) pages {
 	options := client.ListOptions{PerPage: api.MaxPerPage, Sort: "-created_at"}
-	return pagesOf(c.PerkPages(ctx, api.PerkFilter{Query: word}, options), func(p api.Perk) item { return item{p.ID, p.Title, p.City} })
+	pages := c.PerkPages(ctx, api.PerkFilter{Query: word}, options)
+	return pagesOf(pages, func(p api.Perk) item { return item{p.ID, p.Title, p.City} })
 }}
 
 func askProperties(own bool) source {
