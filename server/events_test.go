@@ -22,10 +22,7 @@ import (
 // events returns a page of events.
 func (d *desks) events(token, query string) api.EventPage {
 	d.t.Helper()
-	var page api.EventPage
-	if status := d.Do(d.Request(token, "GET", d.LiveURL()+"/events"+query, ""), &page); status != http.StatusOK {
-		d.t.Fatalf("GET /events%s is %d", query, status)
-	}
+	page, _ := servertest.Read[api.EventPage](d.Server, token, d.LiveURL()+"/events"+query)
 	return page
 }
 
@@ -59,20 +56,20 @@ func TestAClientSeesTheEventsOfWhatItMayRead(t *testing.T) {
 	d.decide(d.tokens[0], d.made[0]["spa"].ID, "approve", "", "")
 	d.decide(d.tokens[0], d.made[0]["spa"].ID, "void", `{"reason":"a mistake"}`, "")
 	d.decide(d.tokens[1], d.made[1]["spa"].ID, "reject", `{"reason":"too late"}`, "")
-	d.Send(d.Request(writer, "PATCH", d.Root()+"/v2/update-property/1", `{"title":"Attic"}`))
-	d.Send(d.Request(writer, "DELETE", d.Root()+"/v2/delete-property/2", ""))
-	stock := int64(7)
-	d.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}, Stock: &stock})
+	d.Status(writer, "PATCH", d.URL+"/update-property/1", `{"title":"Attic"}`)
+	d.Status(writer, "DELETE", d.URL+"/delete-property/2", "")
+	d.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}, Stock: new(int64(7))})
 
 	first := []string{"redemption.approved spa of user0", "redemption.voided spa of user0"}
 	second := []string{"redemption.rejected spa of user1"}
+	perks := []string{"perk.changed perk/tea", "perks.imported perks"}
 	properties := []string{"property.changed property/1", "property.deleted property/2"}
 	for _, test := range []struct {
 		what, token string
 		want        []string
 	}{
-		{"the first desk", d.tokens[0], append(slices.Clone(first), "perk.changed perk/tea", "perks.imported perks")},
-		{"the second desk", d.tokens[1], append(slices.Clone(second), "perk.changed perk/tea", "perks.imported perks")},
+		{"the first desk", d.tokens[0], slices.Concat(first, perks)},
+		{"the second desk", d.tokens[1], slices.Concat(second, perks)},
 		{"the lead", lead, slices.Concat(first, second)},
 		{"who may read all, but no redemptions", d.Token(api.ScopeRedemptionsReadAll), []string{}},
 		{"the owner", writer, properties},
@@ -88,18 +85,13 @@ func TestAClientSeesTheEventsOfWhatItMayRead(t *testing.T) {
 		if diff := cmp.Diff([]api.Event{}, d.events(test.token, after(page.Next)).Data); diff != "" {
 			t.Errorf("%s, again: want (-), got (+):\n%s", test.what, diff)
 		}
-		for query, position := start, ""; query != ""; query = position { // one at a time
-			one := d.events(test.token, after(query)+"&per_page=1")
-			position = ""
-			if len(one.Data) == 1 {
-				if position = one.Next; d.described(one.Data)[0] != test.want[0] {
-					t.Errorf("%s: want %s, got %s", test.what, test.want[0], d.described(one.Data))
-				}
-				test.want = test.want[1:]
-			}
+		got := []string{}
+		for one := d.events(test.token, after(start)+"&per_page=1"); len(one.Data) > 0; one = d.events(test.token,
+			after(one.Next)+"&per_page=1") {
+			got = append(got, d.described(one.Data)...)
 		}
-		if len(test.want) > 0 {
-			t.Errorf("%s: one at a time there are no %q", test.what, test.want)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s, one at a time: want (-), got (+):\n%s", test.what, diff)
 		}
 	}
 
@@ -126,10 +118,7 @@ func TestAClientSeesTheEventsOfWhatItMayRead(t *testing.T) {
 func TestAnUnknownPositionIsRefused(t *testing.T) {
 	d := newDesks(t)
 	now := d.events(d.tokens[0], "").Next
-	var sandbox api.EventPage
-	if status := d.Do(d.Request(d.tokens[0], "GET", d.SandboxURL()+"/events", ""), &sandbox); status != http.StatusOK {
-		t.Fatalf("the events of the sandbox are %d", status)
-	}
+	sandbox, _ := servertest.Read[api.EventPage](d.Server, d.tokens[0], d.SandboxURL()+"/events")
 	for _, position := range []string{
 		"", "x", "1.1", "999999.999999", now[1:], now[:len(now)-1], now + "A", now + now, sandbox.Next,
 	} {
@@ -192,8 +181,7 @@ func (d *desks) listen(token, after string, types ...string) *stream {
 		d.t.Fatalf("the stream begins with %d and %s", response.StatusCode, response.Header)
 	}
 	d.t.Cleanup(func() { response.Body.Close() })
-	s := &stream{t: d.t, body: bufio.NewScanner(response.Body), close: func() { response.Body.Close() }}
-	return s
+	return &stream{t: d.t, body: bufio.NewScanner(response.Body), close: func() { response.Body.Close() }}
 }
 
 // next returns the next event, or false at the end of the stream.
@@ -270,39 +258,32 @@ func TestAStreamOfOneType(t *testing.T) {
 	}
 }
 
+// TestAStreamEndsWhenItsCallerLosesAccess has something to send, or nothing that would make the server look at the
+// caller.
 func TestAStreamEndsWhenItsCallerLosesAccess(t *testing.T) {
-	d := newDesks(t)
-	s := d.listen(d.tokens[0], "")
-	d.decide(d.tokens[0], d.made[0]["spa"].ID, "approve", "", "")
-	if e, more := s.next(); !more || e.Type != api.EventRedemptionApproved {
-		t.Fatalf("the first event is %+v", e)
-	}
-	d.clock.Advance(time.Minute)
-	lead := d.Token(api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll, api.ScopeRedemptionsVoid)
-	if err := d.Live.SetClientDisabled(t.Context(), d.id[0], true, store.Operator, d.clock.Now()); err != nil {
-		t.Fatal(err)
-	}
-	d.decide(lead, d.made[0]["spa"].ID, "void", `{"reason":"left"}`, "")
-	if e, more := s.next(); more {
-		t.Errorf("a disabled client was sent %+v", e)
-	}
-}
-
-// TestASilentStreamEndsSoonAfterItsCallerIsDisabled has nothing to send, which would make the server look at it.
-func TestASilentStreamEndsSoonAfterItsCallerIsDisabled(t *testing.T) {
 	const promised = 5 * time.Second
-	d := newDesks(t)
-	s := d.listen(d.tokens[0], "")
-	d.clock.Advance(time.Minute)
-	if err := d.Live.SetClientDisabled(t.Context(), d.id[0], true, store.Operator, d.clock.Now()); err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	if e, more := s.next(); more {
-		t.Errorf("a disabled client was sent %+v", e)
-	}
-	if took := time.Since(begun); took > promised {
-		t.Errorf("the stream ended after %s, want at most %s", took, promised)
+	for _, isSilent := range []bool{false, true} {
+		d := newDesks(t)
+		s := d.listen(d.tokens[0], "")
+		d.decide(d.tokens[0], d.made[0]["spa"].ID, "approve", "", "")
+		if e, more := s.next(); !more || e.Type != api.EventRedemptionApproved { // a stream begins now
+			t.Fatalf("the first event is %+v", e)
+		}
+		d.clock.Advance(time.Minute)
+		lead := d.Token(api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll, api.ScopeRedemptionsVoid)
+		if err := d.Live.SetClientDisabled(t.Context(), d.id[0], true, store.Operator, d.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if !isSilent {
+			d.decide(lead, d.made[0]["spa"].ID, "void", `{"reason":"left"}`, "")
+		}
+		begun := time.Now()
+		if e, more := s.next(); more {
+			t.Errorf("a disabled client was sent %+v", e)
+		}
+		if took := time.Since(begun); took > promised {
+			t.Errorf("the stream ended after %s, want at most %s", took, promised)
+		}
 	}
 }
 
@@ -319,23 +300,12 @@ func TestAWaitInWhichNothingHappensKeepsItsPosition(t *testing.T) {
 	}
 }
 
-func TestAStreamBeginsNowWithoutAPosition(t *testing.T) {
-	d := newDesks(t)
-	s := d.listen(d.tokens[0], "")
-	d.decide(d.tokens[0], d.made[0]["spa"].ID, "reject", `{"reason":"no"}`, "")
-	if e, _ := s.next(); e.Type != api.EventRedemptionRejected {
-		t.Errorf("the first event is %+v", e)
-	}
-}
-
 func TestARestoredPropertyHasAnEventOfItsOwn(t *testing.T) {
 	d := newDesks(t)
 	owner, token := d.Caller(api.ScopePropertiesWrite)
 	d.ImportProperties(owner, api.Property{ID: 1, Title: "Flat"})
 	start := d.events(token, "").Next
-	if status := d.Do(d.Request(token, "DELETE", d.URL+"/delete-property/1", ""), nil); status != http.StatusOK {
-		t.Fatalf("deleting is %d", status)
-	}
+	d.Status(token, "DELETE", d.URL+"/delete-property/1", "")
 	if _, err := d.Live.RestoreProperty(t.Context(), 1, store.Operator, time.Now()); err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,12 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,55 +20,39 @@ import (
 	"example.com/perks/store"
 )
 
-// pathsInLog requests paths and returns them as logged in JSON, one line each.
-func pathsInLog(t *testing.T, paths []string) []string {
-	t.Helper()
+func TestLoggedPathsAreSanitizedAndTruncated(t *testing.T) {
+	const secret = "q3ZxGxGmB0Jk7kS3nUoW9m1y6y2zVtYpLr8cDfEhAaB"
+	tests := []struct{ path, want string }{
+		{"/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11",
+			"/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11"},
+		{"/a\nlevel=INFO msg=forged", "/a\uFFFDlevel=INFO msg=forged"},
+		{"/\x1b[2J\u009b31m", "/\uFFFD[2J\uFFFD31m"},
+		{"/a\u202eb\u2028c", "/a\uFFFDb\uFFFDc"},
+		{"/\xff\xfe", "/\uFFFD"},
+		{"/" + strings.Repeat("a/", 30000), "/" + strings.Repeat("a/", 255) + "a... (60001 bytes)"},
+		{"/v2/partners/perks/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "/v2/partners/perks/[hidden]"},
+		{"/v2/partners/perks/" + secret, "/v2/partners/perks/[hidden]"},
+		{"/v2/" + url.PathEscape(secret) + "%20", "/v2/[hidden]%20"}, // encoded twice
+	}
 	var logged bytes.Buffer
 	s := servertest.Start(t, func(c *server.Config) { c.Logger = slog.New(slog.NewJSONHandler(&logged, nil)) })
-	for _, path := range paths {
+	for _, test := range tests {
 		request := s.Request("", "GET", s.Root(), "")
-		request.URL.Path = path
+		request.URL.Path = test.path
 		s.Send(request)
 	}
 	s.Stop()
 	if strings.ContainsFunc(logged.String(), func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {
 		t.Errorf("the log holds a control character: %q", logged.String())
 	}
-	var found []string
-	for text := range strings.Lines(logged.String()) {
+	lines := slices.Collect(strings.Lines(logged.String()))
+	if len(lines) != len(tests) {
+		t.Fatalf("%d requests left %d lines:\n%s", len(tests), len(lines), logged.String())
+	}
+	for i, test := range tests {
 		var line struct{ Path string }
-		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			t.Fatal(err)
-		}
-		found = append(found, line.Path)
-	}
-	if len(found) != len(paths) {
-		t.Fatalf("%d requests left %d lines:\n%s", len(paths), len(found), logged.String())
-	}
-	return found
-}
-
-func TestLoggedPathsAreSanitizedAndTruncated(t *testing.T) {
-	const secret = "q3ZxGxGmB0Jk7kS3nUoW9m1y6y2zVtYpLr8cDfEhAaB"
-	tests := []struct{ name, path, want string }{
-		{"an ordinary path", "/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11",
-			"/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11"},
-		{"a line of its own", "/a\nlevel=INFO msg=forged", "/a\uFFFDlevel=INFO msg=forged"},
-		{"an escape", "/\x1b[2J\u009b31m", "/\uFFFD[2J\uFFFD31m"},
-		{"bidirectional text", "/a\u202eb\u2028c", "/a\uFFFDb\uFFFDc"},
-		{"invalid UTF-8", "/\xff\xfe", "/\uFFFD"},
-		{"very long", "/" + strings.Repeat("a/", 30000), "/" + strings.Repeat("a/", 255) + "a... (60001 bytes)"},
-		{"a token", "/v2/partners/perks/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "/v2/partners/perks/[hidden]"},
-		{"a secret", "/v2/partners/perks/" + secret, "/v2/partners/perks/[hidden]"},
-		{"a secret, encoded twice", "/v2/" + url.PathEscape(secret) + "%20", "/v2/[hidden]%20"},
-	}
-	var paths []string
-	for _, test := range tests {
-		paths = append(paths, test.path)
-	}
-	for i, got := range pathsInLog(t, paths) {
-		if got != tests[i].want {
-			t.Errorf("%s: the log has the path\n%q, want\n%q", tests[i].name, got, tests[i].want)
+		if decode(t, []byte(lines[i]), &line); line.Path != test.want {
+			t.Errorf("the log has the path\n%q, want\n%q", line.Path, test.want)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -205,34 +204,5 @@ func TestMetricNamesFollowPrometheusConventions(t *testing.T) {
 	}
 	for _, problem := range problems {
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
-	}
-}
-
-// discarded is a response writer that discards everything.
-type discarded struct{ header http.Header }
-
-func (d *discarded) Header() http.Header         { return d.header }
-func (d *discarded) Write(b []byte) (int, error) { return len(b), nil }
-func (d *discarded) WriteHeader(int)             {}
-
-// BenchmarkMeasuring shows the cost of metrics per request, on the cheapest route.
-func BenchmarkMeasuring(b *testing.B) {
-	for _, measured := range []bool{false, true} {
-		b.Run(fmt.Sprintf("measured=%t", measured), func(b *testing.B) {
-			config := server.Config{Live: servertest.OpenStore(b), NewID: func() string { return "id" }}
-			if measured {
-				config.Metrics = prometheus.NewRegistry()
-			}
-			handler, err := server.New(b.Context(), config)
-			if err != nil {
-				b.Fatal(err)
-			}
-			request := httptest.NewRequest(http.MethodGet, "/livez", nil)
-			answer := &discarded{header: http.Header{}}
-			b.ReportAllocs()
-			for b.Loop() {
-				handler.ServeHTTP(answer, request)
-			}
-		})
 	}
 }

@@ -14,34 +14,12 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// get sends a request without following redirects or decompressing.
-func get(t *testing.T, method, address string, header map[string]string) (*http.Response, []byte) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range header {
-		request.Header.Set(name, value)
-	}
-	response, err := (&http.Transport{DisableCompression: true, DisableKeepAlives: true}).RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, address, err)
-	}
-	return response, body
-}
-
 var link = regexp.MustCompile(`(?:href|src)="([^"]+)"`)
 
 // referenceLinks returns what the page loads and links to, relative to /docs/.
 func referenceLinks(t *testing.T, s *servertest.Server) []string {
 	t.Helper()
-	_, page := get(t, "GET", s.Root()+"/docs/", nil)
+	_, page := get200(t, s, "GET", s.Root()+"/docs/")
 	var found []string
 	for _, match := range link.FindAllSubmatch(page, -1) {
 		found = append(found, string(match[1]))
@@ -56,20 +34,19 @@ func referenceLinks(t *testing.T, s *servertest.Server) []string {
 func referenceNamed(t *testing.T, s *servertest.Server, prefix, suffix string) string {
 	t.Helper()
 	all := referenceLinks(t, s)
-	i := slices.IndexFunc(all, func(name string) bool {
-		return strings.HasPrefix(name, prefix) &&
-			strings.HasSuffix(name, suffix)
-	})
-	if i < 0 {
-		t.Fatalf("the page does not load %s*%s, but %q", prefix, suffix, all)
+	for _, name := range all {
+		if strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) {
+			return s.Root() + "/docs/" + name
+		}
 	}
-	return s.Root() + "/docs/" + all[i]
+	t.Fatalf("the page does not load %s*%s, but %q", prefix, suffix, all)
+	return ""
 }
 
 func TestThePageHasAContentSecurityPolicy(t *testing.T) {
 	s := servertest.Start(t)
 	for _, address := range []string{s.Root() + "/docs/", referenceNamed(t, s, "page.", ".js")} {
-		response, _ := get(t, "GET", address, nil)
+		response, _ := get200(t, s, "GET", address)
 		policy := response.Header.Get("Content-Security-Policy")
 		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'",
 			"connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
@@ -86,7 +63,7 @@ func TestThePageHasAContentSecurityPolicy(t *testing.T) {
 			}
 		}
 	}
-	response, page := get(t, "GET", s.Root()+"/docs/", nil)
+	response, page := get200(t, s, "GET", s.Root()+"/docs/")
 	if got := response.Header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("the page has Cache-Control %q", got)
 	}
@@ -115,31 +92,25 @@ func TestEveryLinkOfThePageExists(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		get200(t, "GET", target, nil)
+		get200(t, s, "GET", target)
 	}
 }
 
-func get200(t *testing.T, method, address string, header map[string]string) (*http.Response, []byte) {
+func get200(
+	t *testing.T, s *servertest.Server, method, address string, header ...string,
+) (*http.Response, []byte) {
 	t.Helper()
-	response, body := get(t, method, address, header)
+	response, body := raw(t, s.Request("", method, address, ""), header...)
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("%s %s: status %d: %s", method, address, response.StatusCode, body)
 	}
 	return response, body
 }
 
-func TestTheAddressWithoutASlashRedirectsToThePage(t *testing.T) {
-	s := servertest.Start(t)
-	response, _ := get(t, "GET", s.Root()+"/docs", nil)
-	if response.StatusCode != http.StatusPermanentRedirect || response.Header.Get("Location") != "docs/" {
-		t.Errorf("status %d to %q", response.StatusCode, response.Header.Get("Location"))
-	}
-}
-
 func TestAFileIsSentInAnAcceptedEncoding(t *testing.T) {
 	s := servertest.Start(t)
 	bundle := referenceNamed(t, s, "swagger-ui-bundle.", ".js")
-	_, plain := get200(t, "GET", bundle, nil)
+	_, plain := get200(t, s, "GET", bundle)
 	if !bytes.Contains(plain, []byte("SwaggerUIBundle")) {
 		t.Fatal("the bundle is not Swagger UI")
 	}
@@ -151,8 +122,7 @@ func TestAFileIsSentInAnAcceptedEncoding(t *testing.T) {
 		"": "", "identity": "", "br": "", "gzip;q=0": "", "gzip; q=0.000": "", "*;q=0": "", "gzip;q=0, *": "",
 		"gzip;q=x": "",
 	} {
-		header := map[string]string{"Accept-Encoding": accepted}
-		response, body := get200(t, "GET", bundle, header)
+		response, body := get200(t, s, "GET", bundle, "Accept-Encoding", accepted)
 		if got := response.Header.Get("Content-Encoding"); got != want {
 			t.Errorf("%q is answered with the coding %q, want %q", accepted, got, want)
 		}
@@ -168,7 +138,7 @@ func TestAFileIsSentInAnAcceptedEncoding(t *testing.T) {
 		if !bytes.Equal(body, plain) {
 			t.Errorf("%q gets different content", accepted)
 		}
-		head, none := get200(t, "HEAD", bundle, header)
+		head, none := get200(t, s, "HEAD", bundle, "Accept-Encoding", accepted)
 		if len(none) != 0 || head.ContentLength != response.ContentLength ||
 			head.Header.Get("Content-Encoding") != want || head.Header.Get("ETag") != response.Header.Get("ETag") {
 			t.Errorf("%q: HEAD is not GET without the body: %v", accepted, head.Header)
@@ -194,24 +164,24 @@ func TestFilesAreCached(t *testing.T) {
 	for _, part := range [][2]string{{"swagger-ui-bundle.", ".js"}, {"swagger-ui.", ".css"}, {"page.", ".js"},
 		{"page.", ".css"}, {"icon.", ".png"}} {
 		address := referenceNamed(t, s, part[0], part[1])
-		plain, _ := get200(t, "GET", address, nil)
+		plain, _ := get200(t, s, "GET", address)
 		if got := plain.Header.Get("Cache-Control"); got != "public, max-age=31536000, immutable" {
 			t.Errorf("%s: Cache-Control %q", address, got)
 		}
-		packed, _ := get200(t, "GET", address, map[string]string{"Accept-Encoding": "gzip"})
+		packed, _ := get200(t, s, "GET", address, "Accept-Encoding", "gzip")
 		if packed.Header.Get("Content-Encoding") == "gzip" && packed.Header.Get("ETag") == plain.Header.Get("ETag") {
 			t.Errorf("%s: both forms have the ETag %s", address, packed.Header.Get("ETag"))
 		}
 		tag := packed.Header.Get("ETag")
 		for _, listed := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
-			response, body := get(t, "GET", address,
-				map[string]string{"Accept-Encoding": "gzip", "If-None-Match": listed})
+			response, body := raw(t, s.Request("", "GET", address, ""), "Accept-Encoding", "gzip",
+				"If-None-Match", listed)
 			if response.StatusCode != http.StatusNotModified || len(body) != 0 || response.Header.Get("ETag") != tag {
 				t.Errorf("%s, If-None-Match %s: status %d with %d bytes", address, listed, response.StatusCode,
 					len(body))
 			}
 		}
-		get200(t, "GET", address, map[string]string{"If-None-Match": `"other"`})
+		get200(t, s, "GET", address, "If-None-Match", `"other"`)
 	}
 }
 
@@ -228,8 +198,8 @@ func TestNothingElseIsServedUnderDocs(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE"} {
-		if response, _ := get(t, method, s.Root()+"/docs/", nil); response.StatusCode != http.StatusMethodNotAllowed {
-			t.Errorf("%s /docs/: status %d", method, response.StatusCode)
+		if got := s.Status("", method, s.Root()+"/docs/", ""); got != http.StatusMethodNotAllowed {
+			t.Errorf("%s /docs/: status %d", method, got)
 		}
 	}
 }

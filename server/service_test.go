@@ -154,7 +154,8 @@ func TestBrowsersAreRedirectedToTheReferencePage(t *testing.T) {
 	for _, path := range []string{"/", "/docs", "/v2/docs", "/v2/docs/"} {
 		response, body := raw(t, s.Request("", "GET", s.Root()+path, ""))
 		location, err := response.Location() // relative to the requested address
-		if err != nil || location.Path != "/docs/" || strings.HasPrefix(response.Header.Get("Location"), "/") ||
+		if err != nil || response.StatusCode != http.StatusPermanentRedirect || location.Path != "/docs/" ||
+			strings.HasPrefix(response.Header.Get("Location"), "/") ||
 			!strings.Contains(string(body), `"docs":"`) {
 			t.Errorf("%s leads to %q: %v, %s", path, response.Header.Get("Location"), err, body)
 		}

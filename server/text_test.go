@@ -1,15 +1,18 @@
 package server
 
 import (
+	"bytes"
 	"encoding/base64"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/labstack/echo/v4"
 )
 
 func TestTheFastPathHidesEverySecret(t *testing.T) {
@@ -110,4 +113,32 @@ func FuzzBasicPairs(f *testing.F) {
 			t.Errorf("%q, raw, is read as %q", pair, BasicCredentials(request.Header.Get("Authorization")))
 		}
 	})
+}
+
+// sink is a response that is not kept.
+type sink struct{ header http.Header }
+
+func (s sink) Header() http.Header         { return s.header }
+func (s sink) Write(b []byte) (int, error) { return len(b), nil }
+func (s sink) WriteHeader(int)             {}
+
+func TestAShortTextCostsNoAllocation(t *testing.T) {
+	text := bytes.Repeat([]byte("coffee "), minCompressed/7)
+	request := httptest.NewRequest(http.MethodPost, "/", nil)
+	request.Header.Set("Accept-Encoding", "gzip, deflate, br")
+	response := sink{http.Header{}}
+	c := echo.New().NewContext(request, response)
+	allocations := func(respond func() error) float64 {
+		return testing.AllocsPerRun(1000, func() {
+			clear(response.header)
+			c.Reset(request, response)
+			_ = respond()
+		})
+	}
+	straight := allocations(func() error { return c.Blob(http.StatusCreated, echo.MIMEApplicationJSON, text) })
+	if got := allocations(func() error {
+		return writeText(c, http.StatusCreated, echo.MIMEApplicationJSON, text, "")
+	}); got > straight {
+		t.Errorf("%g allocations, and %g without compression", got, straight)
+	}
 }

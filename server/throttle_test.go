@@ -29,8 +29,9 @@ type throttleFixture struct {
 	log    bytes.Buffer
 }
 
+// The only client of storeWithClient.
 const (
-	rightID     = "acme"
+	rightID     = "shop"
 	rightSecret = "right"
 )
 
@@ -62,13 +63,8 @@ func (c *countingStore) Redeem(ctx context.Context, attempt store.RedeemAttempt)
 
 func newThrottleFixture(t *testing.T, options ...func(*server.Config)) *throttleFixture {
 	t.Helper()
-	db := &countingStore{Store: servertest.OpenStore(t)}
+	db, _ := storeWithClient(t)
 	d := &throttleFixture{t: t, clock: clockAt(10), store: db}
-	client := store.Client{ID: rightID, Name: "Acme", Secret: server.HashSecret(rightSecret), Scopes: api.AllScopes(),
-		CreatedAt: d.clock.Now()}
-	if err := db.CreateClient(t.Context(), client, store.Operator); err != nil {
-		t.Fatal(err)
-	}
 	config := server.Config{Live: db, Now: d.clock.Now, Logger: slog.New(slog.NewTextHandler(&d.log, nil))}
 	for _, option := range options {
 		option(&config)
@@ -254,9 +250,9 @@ func TestLogLinesOfFailedLoginsAreLimited(t *testing.T) {
 		t.Fatalf("there are %d warnings:\n%s", len(warnings), strings.Join(warnings, ""))
 	}
 	for i, want := range map[int]string{
-		0:  `client=acme address=192.0.2.1 reason="the credentials are wrong: the secret is wrong"`,
+		0:  `client=shop address=192.0.2.1 reason="the credentials are wrong: the secret is wrong"`,
 		10: `msg="token requests refused after too many failures"`,
-		21: `client=acme address=192.0.2.1 refused=500`, // 499 of the first flood, and one of the second
+		21: `client=shop address=192.0.2.1 refused=500`, // 499 of the first flood, and one of the second
 		22: "client=\"no\uFFFDbody\" address=192.0.2.2 reason=\"the credentials are wrong: there is no such client\"",
 	} {
 		if !strings.Contains(warnings[i], want) {
