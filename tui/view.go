@@ -221,7 +221,7 @@ func (a *App) footer() string {
 		action := a.shell.Keys.Action(offer.ID)
 		hint := offer
 		hint.Hint = cmp.Or(offer.Hint, action.Hint)
-		shown := action.Typing
+		shown := action.InForms()
 		if !typing {
 			shown = offer.ID != actions.Palette // the help names it
 		}

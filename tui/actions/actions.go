@@ -29,10 +29,12 @@ type Action struct {
 	Keys []string // as bubbletea names them: "j", "down", "ctrl+k"
 	Name string   // what the command palette and the help call it: "Redeem", "Next page"
 	Hint string   // one word or two for the footer; "" keeps it out of there
-
-	// Typing says that the action works while text is typed, by its keys that print nothing.
-	Typing bool
 }
+
+var inForms = []string{"form", "app.palette", "app.suspend"}
+
+// InForms tells whether the action works while text is typed, by its keys that print nothing.
+func (a Action) InForms() bool { return isIn(inForms, a.ID) }
 
 // Offer is an action on a screen: what it does there, or why it cannot be done now.
 type Offer struct {
@@ -156,86 +158,86 @@ const (
 
 func all() []Action {
 	return []Action{
-		{Up, []string{"k", "up"}, "Up", "", false},
-		{Down, []string{"j", "down"}, "Down", "", false},
-		{PageUp, []string{"pgup", "ctrl+b"}, "Page up", "", false},
-		{PageDown, []string{"pgdown", "ctrl+f"}, "Page down", "", false},
-		{Top, []string{"g", "home"}, "To the top", "", false},
-		{Bottom, []string{"G", "end"}, "To the bottom", "", false},
-		{Open, []string{"enter", "l", "right"}, "Open", "open", false},
+		{Up, []string{"k", "up"}, "Up", ""},
+		{Down, []string{"j", "down"}, "Down", ""},
+		{PageUp, []string{"pgup", "ctrl+b"}, "Page up", ""},
+		{PageDown, []string{"pgdown", "ctrl+f"}, "Page down", ""},
+		{Top, []string{"g", "home"}, "To the top", ""},
+		{Bottom, []string{"G", "end"}, "To the bottom", ""},
+		{Open, []string{"enter", "l", "right"}, "Open", "open"},
 
-		{Filter, []string{"/", "f"}, "Filter", "filter", false},
-		{ClearFilter, []string{"F"}, "Clear the filter", "clear filter", false},
-		{SaveView, []string{"w"}, "Save or remove this view", "", false},
-		{NextView, []string{">"}, "Next view", "", false},
-		{PreviousView, []string{"<"}, "Previous view", "", false},
-		{Category, []string{"c"}, "Choose a category", "", false},
-		{Sort, []string{"s"}, "Sort by…", "sort", false},
-		{SortReverse, []string{"S"}, "Reverse the order", "", false},
-		{Columns, []string{"C"}, "Show or hide columns…", "", false},
-		{Expired, []string{"e"}, "Expired on/off", "", false},
-		{NextPage, []string{"n", "]"}, "Next page", "next page", false},
-		{PreviousPage, []string{"p", "["}, "Previous page", "", false},
-		{FirstPage, []string{"{"}, "First page", "", false},
-		{LastPage, []string{"}"}, "Last page", "", false},
-		{Mark, []string{" "}, "Mark", "mark", false},
-		{MarkRange, []string{"V"}, "Mark to here", "", false},
-		{MarkAll, []string{"A"}, "Mark all on the page", "", false},
-		{ClearMarks, []string{"X"}, "Clear marks", "", false},
-		{Preview, []string{"v"}, "Preview on/off", "", false},
-		{PreviewDown, []string{"J", "shift+down"}, "Preview down", "", false},
-		{PreviewUp, []string{"K", "shift+up"}, "Preview up", "", false},
-		{NextTab, []string{"tab"}, "Switch tab", "switch tab", false},
+		{Filter, []string{"/", "f"}, "Filter", "filter"},
+		{ClearFilter, []string{"F"}, "Clear the filter", "clear filter"},
+		{SaveView, []string{"w"}, "Save or remove this view", ""},
+		{NextView, []string{">"}, "Next view", ""},
+		{PreviousView, []string{"<"}, "Previous view", ""},
+		{Category, []string{"c"}, "Choose a category", ""},
+		{Sort, []string{"s"}, "Sort by…", "sort"},
+		{SortReverse, []string{"S"}, "Reverse the order", ""},
+		{Columns, []string{"C"}, "Show or hide columns…", ""},
+		{Expired, []string{"e"}, "Expired on/off", ""},
+		{NextPage, []string{"n", "]"}, "Next page", "next page"},
+		{PreviousPage, []string{"p", "["}, "Previous page", ""},
+		{FirstPage, []string{"{"}, "First page", ""},
+		{LastPage, []string{"}"}, "Last page", ""},
+		{Mark, []string{" "}, "Mark", "mark"},
+		{MarkRange, []string{"V"}, "Mark to here", ""},
+		{MarkAll, []string{"A"}, "Mark all on the page", ""},
+		{ClearMarks, []string{"X"}, "Clear marks", ""},
+		{Preview, []string{"v"}, "Preview on/off", ""},
+		{PreviewDown, []string{"J", "shift+down"}, "Preview down", ""},
+		{PreviewUp, []string{"K", "shift+up"}, "Preview up", ""},
+		{NextTab, []string{"tab"}, "Switch tab", "switch tab"},
 
-		{Redeem, []string{"r"}, "Redeem", "redeem", false},
-		{CopyID, []string{"y"}, "Copy the id", "copy id", false},
-		{OpenImage, []string{"o"}, "Open the image in a browser", "open image", false},
-		{ForUser, []string{"u"}, "Go to the user", "user", false},
-		{OpenPerk, []string{"P"}, "Go to the perk", "perk", false},
+		{Redeem, []string{"r"}, "Redeem", "redeem"},
+		{CopyID, []string{"y"}, "Copy the id", "copy id"},
+		{OpenImage, []string{"o"}, "Open the image in a browser", "open image"},
+		{ForUser, []string{"u"}, "Go to the user", "user"},
+		{OpenPerk, []string{"P"}, "Go to the perk", "perk"},
 
-		{Approve, []string{"a"}, "Approve", "approve", false},
-		{Reject, []string{"x"}, "Reject", "reject", false},
-		{Void, []string{"ctrl+x"}, "Void", "void", false},
+		{Approve, []string{"a"}, "Approve", "approve"},
+		{Reject, []string{"x"}, "Reject", "reject"},
+		{Void, []string{"ctrl+x"}, "Void", "void"},
 
-		{Edit, []string{"e"}, "Edit", "", false},
-		{EditField, []string{"/", "f"}, "Edit a field…", "", false},
-		{Delete, []string{"ctrl+x"}, "Delete", "delete", false},
-		{Undo, []string{"z"}, "Undo the last saved edit", "undo", false},
+		{Edit, []string{"e"}, "Edit", ""},
+		{EditField, []string{"/", "f"}, "Edit a field…", ""},
+		{Delete, []string{"ctrl+x"}, "Delete", "delete"},
+		{Undo, []string{"z"}, "Undo the last saved edit", "undo"},
 
-		{NextField, []string{"tab", "down"}, "Next field", "next", true},
-		{PreviousField, []string{"shift+tab", "up"}, "Previous field", "", true},
-		{Submit, []string{"ctrl+s"}, "Save", "send", true},
-		{Editor, []string{"ctrl+e"}, "Edit in $EDITOR", "editor", true},
-		{Cancel, []string{"esc"}, "Cancel", "cancel", true},
-		{Profile, []string{"ctrl+p"}, "Choose a profile", "profile", true},
-		{Recent, []string{"ctrl+o"}, "Choose a recent one", "recent", true},
-		{Complete, []string{"right", "end"}, "Complete", "complete", true},
-		{ScrollDown, []string{"pgdown"}, "Scroll down", "", true},
-		{ScrollUp, []string{"pgup"}, "Scroll up", "", true},
+		{NextField, []string{"tab", "down"}, "Next field", "next"},
+		{PreviousField, []string{"shift+tab", "up"}, "Previous field", ""},
+		{Submit, []string{"ctrl+s"}, "Save", "send"},
+		{Editor, []string{"ctrl+e"}, "Edit in $EDITOR", "editor"},
+		{Cancel, []string{"esc"}, "Cancel", "cancel"},
+		{Profile, []string{"ctrl+p"}, "Choose a profile", "profile"},
+		{Recent, []string{"ctrl+o"}, "Choose a recent one", "recent"},
+		{Complete, []string{"right", "end"}, "Complete", "complete"},
+		{ScrollDown, []string{"pgdown"}, "Scroll down", ""},
+		{ScrollUp, []string{"pgup"}, "Scroll up", ""},
 
-		{Yes, []string{"y"}, "Yes", "yes", false},
-		{No, []string{"n", "esc"}, "No", "no", false},
-		{Mine, []string{"m"}, "Keep mine", "mine", false},
-		{Theirs, []string{"t"}, "Take theirs", "theirs", false},
-		{CheckAgain, []string{"s"}, "Check again", "check", false},
-		{Retry, []string{"t"}, "Retry safely", "retry", false},
-		{StopChecking, []string{"x"}, "Stop checking", "stop", false},
+		{Yes, []string{"y"}, "Yes", "yes"},
+		{No, []string{"n", "esc"}, "No", "no"},
+		{Mine, []string{"m"}, "Keep mine", "mine"},
+		{Theirs, []string{"t"}, "Take theirs", "theirs"},
+		{CheckAgain, []string{"s"}, "Check again", "check"},
+		{Retry, []string{"t"}, "Retry safely", "retry"},
+		{StopChecking, []string{"x"}, "Stop checking", "stop"},
 
-		{Perks, []string{"1"}, "Perks", "", false},
-		{User, []string{"2"}, "Users", "", false},
-		{Property, []string{"3"}, "Properties", "", false},
-		{Redemptions, []string{"4"}, "Redemptions", "", false},
-		{Results, []string{"5"}, "Last redemption", "", false},
-		{Login, []string{"L"}, "Log in, or switch the profile", "", false},
-		{Refresh, []string{"R", "ctrl+r"}, "Reload", "", false},
-		{Theme, []string{"T"}, "Next theme", "", false},
-		{Mouse, []string{"M"}, "Mouse on/off", "", false},
-		{Messages, []string{"!"}, "Messages", "", false},
-		{Suspend, []string{"ctrl+z"}, "Suspend (fg returns)", "", true},
-		{Palette, []string{"ctrl+k", ":"}, "Find a command", "commands", true},
-		{Help, []string{"?"}, "Keys", "keys", false},
-		{Back, []string{"esc", "backspace", "h", "left"}, "Back", "back", false},
-		{Quit, []string{"q"}, "Quit", "quit", false},
+		{Perks, []string{"1"}, "Perks", ""},
+		{User, []string{"2"}, "Users", ""},
+		{Property, []string{"3"}, "Properties", ""},
+		{Redemptions, []string{"4"}, "Redemptions", ""},
+		{Results, []string{"5"}, "Last redemption", ""},
+		{Login, []string{"L"}, "Log in, or switch the profile", ""},
+		{Refresh, []string{"R", "ctrl+r"}, "Reload", ""},
+		{Theme, []string{"T"}, "Next theme", ""},
+		{Mouse, []string{"M"}, "Mouse on/off", ""},
+		{Messages, []string{"!"}, "Messages", ""},
+		{Suspend, []string{"ctrl+z"}, "Suspend (fg returns)", ""},
+		{Palette, []string{"ctrl+k", ":"}, "Find a command", "commands"},
+		{Help, []string{"?"}, "Keys", "keys"},
+		{Back, []string{"esc", "backspace", "h", "left"}, "Back", "back"},
+		{Quit, []string{"q"}, "Quit", "quit"},
 	}
 }
 
@@ -247,7 +249,7 @@ var contexts = [][]string{
 	{"list", "record", "property", "app", "command"},
 	{"list", "settle", "record.user", "record.perk", "form.submit", "app", "command"},
 	{"list", "merge", "form.submit", "app", "command"},
-	{"form", "app.palette", "app.suspend"}, // no other works while text is typed
+	inForms,
 }
 
 func isIn(context []string, id ID) bool {
@@ -390,7 +392,7 @@ func (r *Registry) Action(id ID) Action { return r.byID[id] }
 func (r *Registry) Find(key string, typing bool, offers []Offer) (Offer, bool) {
 	for _, offer := range offers {
 		a := r.byID[offer.ID]
-		if slices.Contains(a.Keys, key) && (!typing || a.Typing && !Prints(key)) {
+		if slices.Contains(a.Keys, key) && (!typing || a.InForms() && !Prints(key)) {
 			return offer, true
 		}
 	}
@@ -426,7 +428,7 @@ func checkKey(a Action, key string) error {
 	case a.ID.Group() == "form" && Prints(key):
 		return fmt.Errorf("%s cannot have %q: it types text in a form", a.ID, key)
 	// there is nothing to the right of the cursor then
-	case a.Typing && slices.Contains(editingKeys, key) && (a.ID != Complete || key != "right" && key != "end"):
+	case a.InForms() && slices.Contains(editingKeys, key) && (a.ID != Complete || key != "right" && key != "end"):
 		return fmt.Errorf("%s cannot have %q: it edits text", a.ID, key)
 	}
 	return nil

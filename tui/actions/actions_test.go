@@ -75,7 +75,7 @@ func TestPrintableKeysRunNothingWhileTyping(t *testing.T) {
 	for _, a := range registry.Actions() {
 		for _, key := range a.Keys {
 			offer, ok := registry.Find(key, true, actions.Enabled(a.ID))
-			if ok != (a.Typing && !actions.Prints(key)) || ok && offer.ID != a.ID {
+			if ok != (a.InForms() && !actions.Prints(key)) || ok && offer.ID != a.ID {
 				t.Errorf("while typing, %q of %s does %q", key, a.ID, offer.ID)
 			}
 			if offer, ok := registry.Find(key, false, actions.Enabled(a.ID)); !ok || offer.ID != a.ID {
