@@ -61,10 +61,7 @@ func (a *App) selected() record {
 // commandOffers returns the user's own commands.
 func (a *App) commandOffers() (offers []actions.Offer) {
 	for n, c := range a.options.Commands {
-		why := ""
-		if c.needsRecord && a.selected().ID == "" {
-			why = "Nothing is selected here."
-		}
+		why := actions.WhyIf(c.needsRecord && a.selected().ID == "", "Nothing is selected here.")
 		id := actions.Command(n, "", "").ID
 		offers = append(offers, actions.Offer{ID: id, Why: why, Do: func() tea.Cmd { return a.runCommand(id, c) }})
 	}

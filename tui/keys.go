@@ -239,22 +239,11 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 
 // globals returns the actions that work everywhere, and why some do not now.
 func (a *App) globals() []actions.Offer {
-	bottom, signedOut, here, none := "", "", "", ""
-	if a.reopenable == nil {
-		none = "Nothing has been redeemed yet."
-	}
-	if len(a.screens) < 2 {
-		bottom = "This is the first screen. " + a.shell.Key(actions.Quit) + " quits."
-	}
-	if a.shell.Account.Client == nil {
-		signedOut = "Log in first."
-	}
-	switch {
-	case a.isLoggingIn():
-		here = "You are already there."
-	case a.Top() == nil:
-		here = "Still connecting."
-	}
+	none := actions.WhyIf(a.reopenable == nil, "Nothing has been redeemed yet.")
+	bottom := actions.WhyIf(len(a.screens) < 2, "This is the first screen. "+a.shell.Key(actions.Quit)+" quits.")
+	signedOut := actions.WhyIf(a.shell.Account.Client == nil, "Log in first.")
+	here := cmp.Or(actions.WhyIf(a.isLoggingIn(), "You are already there."),
+		actions.WhyIf(a.Top() == nil, "Still connecting."))
 	overlay := func(open func() screen.Overlay) func() tea.Cmd {
 		return func() tea.Cmd { return a.openOverlay(open()) }
 	}

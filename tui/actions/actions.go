@@ -46,6 +46,14 @@ type Offer struct {
 
 func (o Offer) Enabled() bool { return o.Why == "" }
 
+// WhyIf is the reason why something cannot be done if that holds; "" otherwise.
+func WhyIf(holds bool, why string) string {
+	if holds {
+		return why
+	}
+	return ""
+}
+
 // Around returns offers that do what they do by way of a function, such as one that draws the screen again afterwards.
 func Around(offers []Offer, by func(do func() tea.Cmd) tea.Cmd) []Offer {
 	offers = slices.Clone(offers)

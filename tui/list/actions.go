@@ -21,19 +21,8 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	if l.typing {
 		return l.typingOffers()
 	}
-	row, open, marked, sort, reverse := l.WhyNoRow(), l.WhyNoRow(), "", "", ""
-	if l.TypedID() != "" {
-		open = ""
-	}
-	if len(l.marked) == 0 {
-		marked = "Nothing is marked."
-	}
-	if len(l.Orders(l.want.filter)) < 2 {
-		sort = oneOrder
-	}
-	if l.OneWay {
-		reverse = oneOrder
-	}
+	const oneOrder = "This list has one order."
+	row := l.WhyNoRow()
 	back, next, last := l.whyNoPage()
 	mark := row
 	if current := l.Current(); mark == "" && len(l.marked) >= MaxMarks && !l.isMarked(l.ID(current)) {
@@ -41,20 +30,22 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	}
 	move := func(id actions.ID) func() tea.Cmd { return func() tea.Cmd { return l.move(id) } }
 
-	offers := []actions.Offer{{ID: actions.Open, Why: open, Do: l.openRow}}
+	offers := []actions.Offer{{ID: actions.Open, Why: actions.WhyIf(l.TypedID() == "", row), Do: l.openRow}}
 	if l.Fields != nil {
 		offers = append(offers, actions.Offer{ID: actions.Filter, Do: l.Type})
 	}
 	offers = append(offers, own...)
 	if l.Fields != nil {
-		offers = append(offers, actions.Offer{ID: actions.ClearFilter, Why: l.whyNotClear(), Do: l.clearFilter})
+		none := actions.WhyIf(l.want.text == "", "There is no filter.")
+		offers = append(offers, actions.Offer{ID: actions.ClearFilter, Why: none, Do: l.clearFilter})
 	}
 	if !l.NoMarks {
+		none := actions.WhyIf(len(l.marked) == 0, "Nothing is marked.")
 		offers = append(offers, []actions.Offer{
 			{ID: actions.Mark, Why: mark, Do: l.mark},
 			{ID: actions.MarkRange, Why: row, Do: l.markRange},
 			{ID: actions.MarkAll, Why: row, Do: func() tea.Cmd { return l.markAll(l.shown) }},
-			{ID: actions.ClearMarks, Why: marked, Do: func() tea.Cmd { return l.SetMarked(nil) }},
+			{ID: actions.ClearMarks, Why: none, Do: func() tea.Cmd { return l.SetMarked(nil) }},
 		}...)
 	}
 	if l.Facts != nil {
@@ -67,14 +58,15 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 		}...)
 	}
 	offers = append(offers, []actions.Offer{
-		{ID: actions.Sort, Why: sort, Do: l.chooseOrder},
+		{ID: actions.Sort, Why: actions.WhyIf(len(l.Orders(l.want.filter)) < 2, oneOrder), Do: l.chooseOrder},
 		{ID: actions.NextPage, Why: next, Do: move(actions.NextPage)},
 		{ID: actions.CopyID, Why: row, Do: l.copyID},
-		{ID: actions.SortReverse, Why: reverse, Do: l.reverse},
+		{ID: actions.SortReverse, Why: actions.WhyIf(l.OneWay, oneOrder), Do: l.reverse},
 		{ID: actions.PreviousPage, Why: back, Do: move(actions.PreviousPage)},
 		{ID: actions.FirstPage, Why: back, Do: move(actions.FirstPage)},
 		{ID: actions.LastPage, Why: last, Do: move(actions.LastPage)},
-		{ID: actions.Columns, Why: l.whyNoColumns(), Do: func() tea.Cmd { return l.chooseColumns(0) }},
+		{ID: actions.Columns, Why: actions.WhyIf(len(l.all) < 2, "This list has one column."),
+			Do: func() tea.Cmd { return l.chooseColumns(0) }},
 	}...)
 	if l.Fields != nil {
 		offers = append(offers, l.viewOffers()...)
@@ -85,25 +77,21 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 // typingOffers returns what can be done while a query is typed.
 func (l *List[F, T]) typingOffers() []actions.Offer {
 	mistake, _ := l.mistake()
-	submit, noChoice := "apply", ""
+	_, choices := l.completion()
+	submit := "apply"
 	if l.TypedID() != "" {
 		submit = "open " + l.One
 	}
-	if _, choices := l.completion(); len(choices) == 0 {
-		noChoice = "There is nothing to complete."
-	}
 	return []actions.Offer{
 		{ID: actions.Submit, Why: mistake, Hint: submit, Do: l.submit},
-		{ID: actions.NextField, Why: noChoice, Hint: "complete", Do: l.complete},
+		{ID: actions.NextField, Why: actions.WhyIf(len(choices) == 0, "There is nothing to complete."),
+			Hint: "complete", Do: l.complete},
 		{ID: actions.Cancel, Do: func() tea.Cmd { return l.leave(false) }},
 		{ID: actions.PreviousField},
 	}
 }
 
-const (
-	oneOrder  = "This list has one order."
-	notLoaded = "The list is not loaded yet."
-)
+const notLoaded = "The list is not loaded yet."
 
 // WhyNoRow says why there is no record under the cursor; "" if there is one.
 func (l *List[F, T]) WhyNoRow() string {

@@ -118,14 +118,6 @@ func (l *List[F, T]) hiddenColumns() (names []string) {
 	return names
 }
 
-// whyNoColumns says why no columns can be chosen; "" if they can.
-func (l *List[F, T]) whyNoColumns() string {
-	if len(l.all) < 2 {
-		return "This list has one column."
-	}
-	return ""
-}
-
 // chooseColumns shows or hides one column after the other, until it is cancelled.
 func (l *List[F, T]) chooseColumns(current int) tea.Cmd {
 	pick := screen.Pick{Title: "Show which columns?", Current: current}

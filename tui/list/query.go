@@ -212,14 +212,6 @@ func (l *List[F, T]) summary() string {
 	return display.Line(l.want.text) + ", " + order
 }
 
-// whyNotClear says why there is no query to clear; "" if there is.
-func (l *List[F, T]) whyNotClear() string {
-	if l.want.text == "" {
-		return "There is no filter."
-	}
-	return ""
-}
-
 // With returns the query with a field of another value, such as of a category.
 func (l *List[F, T]) With(set func(*F)) string {
 	filter := l.want.filter

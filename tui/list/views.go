@@ -24,10 +24,7 @@ func (l *List[F, T]) viewOffers() []actions.Offer {
 	if slices.Contains(l.views, l.want.text) {
 		save = "remove view"
 	}
-	none := ""
-	if len(l.views) == 0 {
-		none = "No view is saved."
-	}
+	none := actions.WhyIf(len(l.views) == 0, "No view is saved.")
 	return []actions.Offer{
 		{ID: actions.SaveView, Why: l.whyNotSave(), Hint: save, Do: l.saveView},
 		{ID: actions.NextView, Why: none, Do: func() tea.Cmd { return l.showView(1) }},

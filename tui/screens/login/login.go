@@ -123,13 +123,8 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (s *Screen) Offers() []actions.Offer {
-	wait, alone, stay := "", "", ""
-	if s.busy() {
-		wait = "Logging in."
-	}
-	if len(s.profiles) == 0 {
-		alone = "This login creates the first profile."
-	}
+	wait, stay := actions.WhyIf(s.busy(), "Logging in."), ""
+	alone := actions.WhyIf(len(s.profiles) == 0, "This login creates the first profile.")
 	if s.shell.Account.Client == nil && !s.busy() {
 		quit := "ctrl+c" // the other keys are typed
 		if s.shell.Command != nil {

@@ -8,14 +8,13 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/editor"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
 
 func whyNoEditor() string {
-	if words, _, err := editor.FromEnv(os.Getenv); err != nil || words == nil {
-		return "Set EDITOR or VISUAL to your editor first."
-	}
-	return ""
+	words, _, err := editor.FromEnv(os.Getenv)
+	return actions.WhyIf(err != nil || words == nil, "Set EDITOR or VISUAL to your editor first.")
 }
 
 // editedText says that an editor is done with a field.

@@ -133,10 +133,7 @@ func (s *Screen) mouse(msg screen.Mouse) tea.Cmd {
 }
 
 func (s *Screen) Offers() []actions.Offer {
-	busy := ""
-	if s.sender.Busy() {
-		busy = "It is being saved."
-	}
+	busy := actions.WhyIf(s.sender.Busy(), "It is being saved.")
 	switch s.page() {
 	case editing:
 		offers := append([]actions.Offer{{ID: actions.Submit, Why: busy, Hint: "save", Do: s.review}},
@@ -168,13 +165,9 @@ func (s *Screen) Offers() []actions.Offer {
 		}
 		return offers
 	case merging:
-		none, undecided := "", ""
-		if len(s.edit.Merge.Conflicts) == 0 {
-			none = "Nothing has to be decided."
-		}
-		if names := s.edit.Merge.Undecided(); len(names) > 0 {
-			undecided = fmt.Sprintf("Decide first about: %s.", labels(names))
-		}
+		names := s.edit.Merge.Undecided()
+		none := actions.WhyIf(len(s.edit.Merge.Conflicts) == 0, "Nothing has to be decided.")
+		undecided := actions.WhyIf(len(names) > 0, fmt.Sprintf("Decide first about: %s.", labels(names)))
 		choose := func(side operation.Side) func() tea.Cmd {
 			return func() tea.Cmd {
 				s.edit.Merge.Choose(side)
@@ -202,10 +195,8 @@ func (s *Screen) viewingOffers() []actions.Offer {
 		}}}
 	}
 	why, noEdit := s.whyNoChange(), s.whyNoEdit()
-	noUndo, noImage := cmp.Or(why, s.whyNoUndo()), ""
-	if len(s.record.Value.Record.Images) == 0 {
-		noImage = "It has no images."
-	}
+	noUndo := cmp.Or(why, s.whyNoUndo())
+	noImage := actions.WhyIf(len(s.record.Value.Record.Images) == 0, "It has no images.")
 	noOpen := cmp.Or(noEdit, s.shell.WhyNoChange(actions.Edit)) // elsewhere Open changes nothing
 	edit := func() tea.Cmd { return s.startEdit(pageFields()[s.cursor].Name) }
 	var offers []actions.Offer
@@ -244,10 +235,7 @@ func (s *Screen) whyNoChange() string {
 }
 
 func (s *Screen) whyNoEdit() string {
-	if why := s.whyNoChange(); why != "" || s.drafts.known {
-		return why
-	}
-	return "Its draft is being loaded."
+	return cmp.Or(s.whyNoChange(), actions.WhyIf(!s.drafts.known, "Its draft is being loaded."))
 }
 
 // pickField asks which field to edit.

@@ -174,10 +174,8 @@ func (s *Screen) Offers() []actions.Offer {
 	case s.Form() != nil:
 		return s.formOffers(submit)
 	case s.sub.unresolved() != nil:
-		why, busy := s.whyNotCheck(), ""
-		if s.sender.Busy() {
-			busy = why
-		}
+		why := s.whyNotCheck()
+		busy := actions.WhyIf(s.sender.Busy(), why)
 		return append([]actions.Offer{
 			{ID: actions.CheckAgain, Why: why, Do: s.checkNow},
 			{ID: actions.Retry, Why: why, Do: s.retry},
@@ -188,24 +186,16 @@ func (s *Screen) Offers() []actions.Offer {
 		submit.Hint = ""
 		return append([]actions.Offer{submit}, widget.Moves(s.move)...)
 	}
-	i, none, nothing := s.chosen(), "", "Nothing failed."
-	if i == nil || s.outcome(i).id == "" {
-		none = "There is no redemption here."
-	}
-	noCopy := none
-	if s.shell.Now().Sub(s.resumedAt) < answerTime {
-		noCopy = "It was sent without a question."
-	}
+	i, nothing := s.chosen(), "Nothing failed."
+	none := actions.WhyIf(i == nil || s.outcome(i).id == "", "There is no redemption here.")
+	noCopy := actions.WhyIf(s.shell.Now().Sub(s.resumedAt) < answerTime, "It was sent without a question.")
 	if len(s.failed()) > 0 {
 		nothing = s.whyNot()
 	}
 	return slices.Concat([]actions.Offer{
 		{ID: actions.Retry, Why: nothing, Do: s.retry},
 		user,
-		{ID: actions.CopyID, Why: noCopy, Do: func() tea.Cmd {
-			if i == nil || s.outcome(i).id == "" {
-				return nil
-			}
+		{ID: actions.CopyID, Why: cmp.Or(noCopy, none), Do: func() tea.Cmd {
 			return s.shell.Copy(s.outcome(i).id, ", of "+quoted(i.perk))
 		}},
 	}, s.decider.Offers(s.decidable(), none), []actions.Offer{
@@ -279,10 +269,7 @@ func (s *Screen) whyNot() string {
 
 // whyNotCheck says why an outcome cannot be checked now; "" if it can.
 func (s *Screen) whyNotCheck() string {
-	if s.sender.Busy() {
-		return "It is being checked already."
-	}
-	return s.whyOtherAccount()
+	return cmp.Or(actions.WhyIf(s.sender.Busy(), "It is being checked already."), s.whyOtherAccount())
 }
 
 // whyOtherAccount says that another account is logged in than the one that the perks are from; "" if it is the same.
