@@ -3,202 +3,296 @@ package redemptions_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
+	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )
 
-// pending has three redemptions that wait for approval, of ann, bob and cid, and an approved one of dan.
-func pending(t *testing.T) *servertest.Server {
+// session is a real service with a proxy that loses or holds decisions, and the terminal UI on the list of redemptions.
+type session struct {
+	*tuitest.Driver
+	t      *testing.T
+	server *servertest.Server
+
+	lost  atomic.Int64 // so many replies to decisions are lost
+	drops atomic.Bool  // the requests too
+	holds chan struct{}
+	calls chan struct{} // a decision has arrived
+}
+
+// start shows three redemptions that wait for approval, of ann, bob and cid, and, with an approved one, that of dan.
+func start(t *testing.T, approved bool) *session {
 	t.Helper()
-	server := servertest.Start(t)
-	server.ImportUsers("ann", "bob", "cid", "dan")
-	server.ImportPerks(
+	s := &session{t: t, server: servertest.Start(t), calls: make(chan struct{}, 100)}
+	s.server.ImportUsers("ann", "bob", "cid", "dan")
+	s.server.ImportPerks(
 		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "A day at the spa"}, Approval: store.ApprovalManual},
 		store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "Tea for two"}},
 	)
-	return server
+	id, secret := s.server.Client()
+	address := s.startProxy()
+	s.Driver = tuitest.StartAs(t, s.server, id, secret, func(o *tui.Options) {
+		o.Accounts.(*tuitest.Accounts).Add(screen.Profile{Name: "test", APIURL: address, ClientID: id}, secret)
+	})
+	s.Commands = s.commands()
+	s.Play(`=> Perks 2`)
+	if approved {
+		s.redeem("tea for dan")
+	}
+	s.redeem("spa for ann bob cid")
+	s.Play(`4 => Redemptions | cid | pending
+		settle`)
+	return s
 }
 
-func redeem(t *testing.T, d *tuitest.Driver, perk string, users ...string) {
-	t.Helper()
-	for _, user := range users {
-		if _, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), perk, api.RedeemRequest{UserID: user},
+func (s *session) startProxy() (address string) {
+	root, err := url.Parse(s.server.Root())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(root) }}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || !strings.Contains(r.URL.Path, "/redemptions/") {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		s.calls <- struct{}{}
+		if s.holds != nil {
+			select {
+			case <-s.holds:
+			case <-ended:
+			}
+		}
+		if s.lost.Add(-1) < 0 {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		if !s.drops.Load() {
+			forward.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		panic(http.ErrAbortHandler)
+	}))
+	s.t.Cleanup(proxy.Close)
+	s.t.Cleanup(func() { close(ended) }) // a failed test must not hold a request forever
+	return proxy.URL + "/v2"
+}
+
+// redeem redeems without the screen: "spa for ann bob".
+func (s *session) redeem(perkAndUsers string) {
+	s.t.Helper()
+	perk, users, _ := strings.Cut(perkAndUsers, " for ")
+	for user := range strings.FieldsSeq(users) {
+		if _, _, err := s.App.Shell().Account.Client.Redeem(s.t.Context(), perk, api.RedeemRequest{UserID: user},
 			""); err != nil {
-			t.Fatal(err)
+			s.t.Fatal(err)
 		}
 	}
 }
 
-func start(t *testing.T) *tuitest.Driver {
-	t.Helper()
-	d := tuitest.Start(t, pending(t))
-	d.See("Perks 2")
-	redeem(t, d, "tea", "dan")
-	redeem(t, d, "spa", "ann", "bob", "cid")
-	d.Press("4")
-	d.See("Redemptions 4", "cid", "pending", "dan", "approved")
-	return d
+// commands are what scenarios do beside the screen.
+func (s *session) commands() map[string]func(argument string) {
+	return map[string]func(string){
+		"redeem": s.redeem,
+		"decisions": func(how string) {
+			switch how {
+			case "lose replies", "are dropped":
+				s.drops.Store(how == "are dropped")
+				s.lost.Store(1000)
+			case "work":
+				s.lost.Store(0)
+			case "are held":
+				s.holds = make(chan struct{})
+			case "go on with the next":
+				s.holds <- struct{}{}
+			case "go on":
+				close(s.holds)
+			default:
+				s.t.Fatalf("decisions cannot be told: %s", how)
+			}
+		},
+		"arrives": func(string) { tuitest.Await(s.Driver, s.calls) },
+		"rejected elsewhere": func(string) { // all, or the first marked one, by another client
+			for _, r := range s.stored() {
+				if marked := s.App.Top().(interface{ Marked() []api.RedemptionRecord }).Marked(); len(marked) > 0 &&
+					marked[0].ID != r.ID {
+					continue
+				}
+				reject := s.server.Request(s.server.Token(), http.MethodPost,
+					s.server.LiveURL()+"/redemptions/"+r.ID+"/reject", `{"reason":"a duplicate"}`)
+				if status := s.server.Do(reject, nil); status != http.StatusOK {
+					s.t.Fatalf("rejecting as another client: %d", status)
+				}
+			}
+		},
+		"stored": func(want string) {
+			var got []string
+			for _, r := range s.stored() {
+				got = append(got, string(r.Status))
+			}
+			if slices.Sort(got); strings.Join(got, " ") != want {
+				s.t.Errorf("the redemptions are %q, want %s", got, want)
+			}
+		},
+	}
 }
 
-func TestPendingOnesAreApprovedTogether(t *testing.T) {
-	d := start(t)
-	d.Press("tab")
-	d.See("Redemptions 3")
-	d.Settle()
-	d.Press("A", "a")
-	d.See("/ status:pending", "Approve 3 redemptions?", "A day at the spa for cid, bob, ann")
-	d.Press("y")
-	d.See("Done: 3 redemptions approved.", "No redemption matches status:pending.")
-	d.Press("tab")
-	d.See("Redemptions 4")
-	d.Gone("A day at the spa pending")
+func (s *session) stored() (all []api.RedemptionRecord) {
+	s.t.Helper()
+	for record, err := range s.server.Live.ExportRedemptions(s.t.Context(), "") {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, record)
+	}
+	return all
 }
 
-func TestRejectingAndVoidingNeedAReason(t *testing.T) {
-	d := start(t)
-	d.See("A day at the spa pending", "Tea for two approved")
-	d.Press("x")
-	d.See("Reject A day at the spa for cid?", "Reason")
-	d.Press("enter")
-	d.See("! Enter a reason.")
-	d.Type("left early")
-	d.Press("enter")
-	d.See("Done: 1 redemption rejected.", "rejected", "left early")
-	d.Press("a")
-	d.See("Approve: not possible now. It is rejected.")
-	d.Press("G")
-	d.See("row 4 of 4")
-	d.Press("ctrl+x")
-	d.See("Void Tea for two for dan?")
-	d.Type("a mistake")
-	d.Press("enter")
-	d.See("Done: 1 redemption voided.", "voided")
+// flows are sessions over three redemptions that wait for approval, and an approved one.
+var flows = map[string]string{
+	"pending ones are approved together": `
+		tab              => Redemptions 3
+		settle A a       => / status:pending | Approve 3 redemptions? | A day at the spa for cid, bob, ann
+		y                => Done: 3 redemptions approved. | No redemption matches status:pending.
+		tab              => Redemptions 4 | ≠ A day at the spa pending`,
+
+	"rejecting and voiding need a reason": `
+		                 => A day at the spa pending | Tea for two approved
+		x                => Reject A day at the spa for cid? | Reason
+		enter            => ! Enter a reason.
+		"left early\n"   => Done: 1 redemption rejected. | rejected | left early
+		a                => Approve: not possible now. It is rejected.
+		G                => row 4 of 4
+		ctrl+x           => Void Tea for two for dan?
+		"a mistake\n"    => Done: 1 redemption voided. | voided`,
+
+	"rows have the titles of perks": `
+		                 => cid A day at the spa pending | dan Tea for two approved
+		/ "us"           => tab user:
+		tab "an"         => tab ann
+		tab enter        => / user:ann | Redemptions 1 | ann A day at the spa pending`,
+
+	// and further words need a field: one user is enough
+	"a bare word is a user": `
+		/ "dan\n"        => / user:dan | Redemptions 1 | dan Tea for two approved
+		/ "ann"          => "ann" needs a field: perk:, user:, status:, since:, until:, own:
+		ctrl+u "pend"    => tab pending
+		tab "bob\n"      => / user:bob status:pending | Redemptions 1 | bob A day at the spa pending`,
+
+	"what was decided elsewhere is not decided twice": `
+		A
+		rejected elsewhere:
+		a                => Approve 3 redemptions?
+		y                => Error: 2 approved, 1 not approved.`,
+
+	"new redemptions appear by themselves": `
+		redeem: tea for ann
+		wait: 10s        => Redemptions 5`,
+
+	"a row leads to its user and perk": `
+		P                => Perk A day at the spa
+		esc enter        => Redemption | of user cid | Status pending, waiting for approval
+		esc u            => User cid | Redeemed 1`,
+}
+
+// faults are sessions over three redemptions that wait for approval, with replies that are late or lost.
+var faults = map[string]string{
+	"a lost reply is confirmed by the redemption": `
+		decisions: lose replies
+		A a              => Approve 3 redemptions?
+		y                => Warning: 1 approved (reply lost, confirmed), 2 not sent. | a approve 2
+		stored: approved pending pending
+		decisions: work
+		a                => Approve 2 redemptions?
+		y                => Done: 2 redemptions approved. | ≠ marked`,
+
+	"a lost void is confirmed with its reason": `
+		a y              => Done: 1 redemption approved.
+		settle
+		decisions: lose replies
+		ctrl+x "wrong perk\n" => Done: 1 redemption voided (reply lost, confirmed). | wrong perk
+		stored: pending pending voided`,
+
+	// It may still arrive, so nothing else is sent.
+	"a decision that never arrived is unknown, and stays marked": `
+		decisions: are dropped
+		A a              => Approve 3 redemptions?
+		y                => Error: 1 unknown, 2 not sent. No reply from | It is still pending. | a approve 3
+		stored: pending pending pending`,
+
+	"a decision by another is not ours": `
+		decisions: are dropped
+		decisions: are held
+		a y
+		arrives:
+		rejected elsewhere:
+		decisions: go on => Error: 1 not approved. | is rejected by another decision. | ≠ unknown`,
+
+	"progress is shown, and nothing else is offered": `
+		decisions: are held
+		A a              => Approve 3 redemptions? | LIVE
+		y                => approving 1 of 3 | ≠ approve 3
+		decisions: go on with the next => approving 2 of 3
+		q                => Quit? | Approving 2 of 3. The rest would not be sent.
+		n
+		decisions: go on => Done: 3 redemptions approved. | ≠ approving`,
+}
+
+func TestFlows(t *testing.T) {
+	for name, flow := range flows {
+		t.Run(name, func(t *testing.T) { start(t, true).Play(flow) })
+	}
+	for name, flow := range faults {
+		t.Run(name, func(t *testing.T) { start(t, false).Play(flow) })
+	}
 }
 
 // TestTwentyPendingOnesAreClearedWithFourKeys counts the keys of a lead.
 func TestTwentyPendingOnesAreClearedWithFourKeys(t *testing.T) {
-	server := pending(t)
+	s := start(t, true)
 	var users []string
-	for i := range 20 {
+	for i := range 17 {
 		users = append(users, fmt.Sprintf("user-%d", i))
 	}
-	server.ImportUsers(users...)
-	d := tuitest.Start(t, server)
-	d.See("Perks 2")
-	redeem(t, d, "tea", "dan")
-	redeem(t, d, "spa", users...)
-	d.Press("4")
-	d.See("Redemptions 21")
-	d.Press("tab")
-	d.See("Redemptions 20")
-	d.Settle()
-	d.Press("A", "a")
-	d.See("Approve 20 redemptions?", "A day at the spa for user-19")
-	d.Press("y")
-	d.See("Done: 20 redemptions approved.", "No redemption matches status:pending.")
-	d.Gone("marked")
-}
-
-// TestRowsHaveTheTitlesOfPerks also finds the redemptions of a user, with the same language as everywhere.
-func TestRowsHaveTheTitlesOfPerks(t *testing.T) {
-	d := start(t)
-	d.See("cid A day at the spa pending", "dan Tea for two approved")
-	d.Press("/")
-	d.Type("us")
-	d.See("tab user:")
-	d.Press("tab")
-	d.Type("an")
-	d.See("tab ann")
-	d.Press("tab", "enter")
-	d.See("/ user:ann", "Redemptions 1", "ann A day at the spa pending")
-}
-
-func TestWhatWasDecidedElsewhereIsNotDecidedTwice(t *testing.T) {
-	d := start(t)
-	d.Press("A")
-	made := d.App.Top().(interface{ Marked() []api.RedemptionRecord }).Marked()[0]
-	if _, _, err := d.App.Shell().Account.Client.Decide(t.Context(), made.ID, api.StatusRejected, "no",
-		""); err != nil {
-		t.Fatal(err)
-	}
-	d.Press("a")
-	d.See("Approve 3 redemptions?")
-	d.Press("y")
-	d.See("Error: 2 approved, 1 not approved. ")
-}
-
-func TestNewRedemptionsAppearByThemselves(t *testing.T) {
-	d := start(t)
-	d.Settle()
-	redeem(t, d, "tea", "ann")
-	d.Elapse(10 * time.Second)
-	d.See("Redemptions 5")
-}
-
-func TestARowLeadsToItsUserAndPerk(t *testing.T) {
-	d := start(t)
-	d.Press("P")
-	d.See("Perk A day at the spa")
-	d.Press("esc", "enter")
-	d.See("Redemption", "of user cid", "Status pending, waiting for approval")
-	d.Press("esc", "u")
-	d.See("User cid", "Redeemed 1")
+	s.server.ImportUsers(users...)
+	s.Play(`
+		redeem: spa for $users
+		1 4 R      => Redemptions 21
+		tab        => Redemptions 20
+		settle A a => Approve 20 redemptions? | A day at the spa for user-16
+		y          => Done: 20 redemptions approved. | No redemption matches status:pending. | ≠ marked`,
+		"$users", strings.Join(users, " "))
 }
 
 func TestAClientThatMayNotSeeThemIsTold(t *testing.T) {
-	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter,
-		r *http.Request) {
-		http.NotFound(w, r)
-	}), tuitest.Route(screen.ToRedemptions{}))
-	d.See("This service has no list of redemptions")
+	tuitest.StartWithHandler(t, http.NotFoundHandler(), tuitest.Route(screen.ToRedemptions{})).Play(
+		`=> This service has no list of redemptions`)
 }
 
-func TestEverySizeFits(t *testing.T) {
-	start(t).EverySize()
-}
-
-// TestABareWordIsAUser types the id of a user without its field, and words that mean something else.
-func TestABareWordIsAUser(t *testing.T) {
-	d := start(t)
-	d.Press("/")
-	d.Type("dan\n")
-	d.See("/ user:dan", "Redemptions 1", "dan Tea for two approved")
-	d.Press("/")
-	d.Type("ann")
-	d.See(`"ann" needs a field: perk:, user:, status:, since:, until:, own:`) // one user is enough
-	d.Press("ctrl+u")
-	d.Type("pend")
-	d.See("tab pending")
-	d.Press("tab")
-	d.Type("bob\n")
-	d.See("/ user:bob status:pending", "Redemptions 1", "bob A day at the spa pending")
-}
+func TestEverySizeFits(t *testing.T) { start(t, true).EverySize() }
 
 // TestAClientThatSeesOnlyItsOwnIsToldSo lists the redemptions of another client, with and without the scope for all.
 func TestAClientThatSeesOnlyItsOwnIsToldSo(t *testing.T) {
-	server := pending(t)
-	all := tuitest.Start(t, server)
-	redeem(t, all, "tea", "dan")
-	all.Press("4")
-	all.See("Redemptions 1")
-	all.Settle()
 	const only = "Only what this client made. All of them need redemptions:read-all."
+	all := start(t, true)
 	all.Gone(only)
-	id, secret := server.Client(api.DefaultScopes()...)
-	d := tuitest.StartAs(t, server, id, secret)
-	d.Press("4")
-	d.See("No redemptions here. " + only)
-	d.Gone("yet")
-	redeem(t, d, "tea", "ann")
-	d.Press("R")
-	d.See("Redemptions 1", "ann Tea for two approved", only)
-	d.Press("/")
-	d.Type("dan\n")
-	d.See("No redemption matches user:dan. " + only)
+	id, secret := all.server.Client(api.DefaultScopes()...)
+	own := &session{t: t, Driver: tuitest.StartAs(t, all.server, id, secret)}
+	own.Commands = own.commands()
+	own.Play(`
+		4        => No redemptions here. $only | ≠ yet
+		redeem: tea for ann
+		R        => Redemptions 1 | ann Tea for two approved | $only
+		/ "dan\n" => No redemption matches user:dan. $only`, "$only", only)
 }

@@ -1,8 +1,8 @@
 package user_test
 
 import (
-	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +10,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
-	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )
@@ -20,360 +19,317 @@ func record(id, title string) store.PerkRecord {
 	return store.PerkRecord{Perk: api.Perk{ID: id, Title: title, City: "Berlin", ValidTo: &end}}
 }
 
-func startServer(t *testing.T) *servertest.Server {
+// session is the terminal UI on the list of perks, with a real service.
+type session struct {
+	*tuitest.Driver
+	t      *testing.T
+	server *servertest.Server
+}
+
+func startSession(t *testing.T) *session {
 	t.Helper()
-	s := servertest.Start(t)
-	s.ImportUsers("alice", "bob")
+	server := servertest.Start(t)
+	server.ImportUsers("alice", "bob")
 	records := []store.PerkRecord{record("coffee", "Coffee for two"), record("museum", "An hour in the museum"),
 		record("tea", "A pot of tea")}
 	for i := range records { // the first is the newest
 		records[i].CreatedAt = time.Now().Add(-time.Duration(i) * time.Hour)
 	}
-	s.ImportPerks(records...)
+	server.ImportPerks(records...)
+	s := &session{tuitest.Start(t, server), t, server}
+	s.Commands = s.commands()
+	s.Play(`=> row 1 of 3
+		settle`)
 	return s
 }
 
-// TestRedemptionsAreAboveWhatIsAvailable looks at both lists before and after a redemption, and at one redemption.
-func TestRedemptionsAreAboveWhatIsAvailable(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("Redeemed 0", "alice has redeemed nothing yet.", "Available 3", "ends in 3 d", "row 1 of 3, page 1 of 1")
-	redeem(t, d, "coffee", "alice")
-	d.Send(screen.Revealed{})
-	d.See("Available 2", "Redeemed 1", "just now Coffee for two approved coffee")
-	if shown := d.Screen(); strings.Index(shown, "Redeemed 1") > strings.Index(shown, "Available 2") {
-		t.Errorf("the redemptions are below:\n%s", shown)
+// commands are what scenarios do beside the screen.
+func (s *session) commands() map[string]func(argument string) {
+	return map[string]func(string){
+		"user":        func(id string) { s.Open(screen.ToUser{ID: id}) },
+		"redemptions": func(user string) { s.Open(screen.ToUser{ID: user, Redeemed: true}) },
+		"redeem": func(perkAndUser string) { // without the screen
+			perk, user, _ := strings.Cut(perkAndUser, " for ")
+			request := api.RedeemRequest{UserID: user, Metadata: []byte(`{"shop":"Mitte"}`)}
+			if _, _, err := s.App.Shell().Account.Client.Redeem(s.t.Context(), perk, request, ""); err != nil {
+				s.t.Fatal(err)
+			}
+		},
+		"redeemed": func(perkAndUser string) { // says that another screen has redeemed it
+			perk, user, _ := strings.Cut(perkAndUser, " for ")
+			s.Send(screen.Redeemed{PerkID: perk, UserID: user})
+		},
+		"recent": func(want string) {
+			s.Settle()
+			if got := strings.Join(s.Memory.Recent(screen.Profile{}, "user"), " "); got != want {
+				s.t.Errorf("recent users: %s, want %s", got, want)
+			}
+		},
+		"online": func(string) { s.Send(screen.Reconnected{}) },
+		"newest": func(want string) { // the first redemption
+			s.Settle()
+			top, _, _ := strings.Cut(s.Screen(), "Available")
+			if coffee, tea := strings.Index(top, "Coffee for two"), strings.Index(top, "A pot of tea"); coffee < tea !=
+				(want == "coffee") {
+				s.t.Errorf("%s is not the first:\n%s", want, s.Screen())
+			}
+		},
+		"imported": func(string) { // perks that cannot be had, or not at once
+			one, past, later := int64(1), time.Now().Add(-48*time.Hour), time.Now().Add(48*time.Hour)
+			sold, over, next, manual := record("sold", "Sold"), record("over", "Over"), record("next", "Next"),
+				record("manual", "Manual")
+			sold.Stock, over.ValidTo, next.ValidFrom, manual.Approval = &one, &past, &later, store.ApprovalManual
+			s.server.ImportPerks(sold, over, next, manual)
+		},
+		"spa": func(string) {
+			spa := record("spa", "A day at the spa")
+			spa.Approval = store.ApprovalManual
+			s.server.ImportPerks(spa)
+		},
+		"approved elsewhere": func(string) { // the redemption that is shown
+			_, id := s.App.Top().(screen.Selected).Selected()
+			approve := s.server.Request(s.server.Token(), http.MethodPost,
+				s.server.LiveURL()+"/redemptions/"+id+"/approve", `{}`)
+			if status := s.server.Do(approve, nil); status != http.StatusOK {
+				s.t.Fatalf("approving: %d", status)
+			}
+		},
+		"changed": func(string) { s.Send(screen.Changed{}) },
 	}
-	d.Press("tab", "enter")
-	d.See("Status approved", "Coffee for two (coffee)", "shop")
-	d.Press("y")
-	d.See("Copied the id")
-	d.Press("esc", "P")
-	d.See("Perk Coffee for two")
-	d.Press("esc", "tab")
-	d.See("> An hour in the museum")
 }
 
-// redeem redeems without the screen.
-func redeem(t *testing.T, d *tuitest.Driver, perk, user string) {
-	t.Helper()
-	c := d.App.Shell().Account.Client
-	if _, _, err := c.Redeem(context.Background(), perk, api.RedeemRequest{UserID: user,
-		Metadata: []byte(`{"shop":"Mitte"}`)}, ""); err != nil {
-		t.Fatal(err)
-	}
+// decided shows alice, who has an approved coffee and, above it, a spa that waits for approval.
+const decided = `
+		spa:
+		size: 120x30
+		redeem: coffee for alice
+		redeem: spa for alice
+		redemptions: alice => Redeemed 2 | > just now A day at the spa pending | Coffee for two approved | Available 2
+		settle
+`
+
+// flows are sessions of a client that may do everything.
+var flows = map[string]string{
+	"redemptions are above what is available": `
+		user: alice      => Redeemed 0 | alice has redeemed nothing yet. | Available 3 | ends in 3 d
+		                 => row 1 of 3, page 1 of 1
+		redeem: coffee for alice
+		R                => Redeemed 1 · newest ↓ | just now Coffee for two approved coffee | Available 2
+		tab enter        => Status approved | Coffee for two (coffee) | shop
+		y                => Copied the id
+		esc P            => Perk Coffee for two
+		esc tab          => > An hour in the museum`,
+
+	"an unknown user can be replaced": `
+		user: nobody     => There is no live user nobody. | u opens another user
+		recent:
+		u                => Which user?
+		"..\n"           => must not be . or ..
+		backspace backspace "bob\n" => User bob | Available 3
+		recent: bob`,
+
+	"recent users are offered": `
+		user: bob        => Available 3
+		settle
+		user: alice      => User alice | Available 3
+		recent: alice bob
+		user:            => Which user? | alice | bob | Another user ...
+		down enter       => User bob | Available 3
+		settle u         => alice
+		"ali"            => > ali (as typed) | alice
+		down enter       => User alice | Available 3
+		settle u         => Which user?
+		up enter         => User id
+		"zoe\n"          => There is no live user zoe.
+		u                => Which user?
+		"bob\n"          => User bob | Available 3`,
+
+	"a reload shows what was redeemed": `
+		user: alice      => Available 3
+		online:          => Available 3 | Redeemed 0
+		redeem: tea for alice
+		R                => Available 2 | Redeemed 1`,
+
+	"marked perks are redeemed": `
+		user: alice      => Available 3 | Redeemed 0
+		space space      => 2 marked
+		r                => Redeem for alice?
+		y                => alice: 2 redeemed.
+		settle esc       => Available 1 | Redeemed 2
+		wait: 1m         => row 1 of 1 | ≠ marked`,
+
+	"marks of another user stay": `
+		user: alice      => Available 3
+		space space      => 2 marked | r redeem 2 marked
+		redeemed: coffee for bob => 2 marked
+		redeemed: coffee for alice => 1 marked | r redeem 1 marked`,
+
+	"redemptions are shown after a duplicate": `
+		redeem: coffee for alice
+		r "alice" ctrl+s => Redeem for alice?
+		y                => u shows alice's redemptions.
+		u                => User alice | Available 2 | Redeemed 1 | coffee | approved`,
+
+	// by a row, by the whole id, and one that the list does not have
+	"a user is found by the start of the id": `
+		2                => Users | alice
+		"ali"            => row 1 of 1
+		enter S          => Reverse the order: not possible now. This list has one order.
+		enter            => User alice | Available 3
+		esc / "bob"      => row 1 of 1
+		enter            => User bob | Available
+		2 / "nobody"     => No user matches nobody.
+		enter            => There is no live user nobody.`,
+
+	"cancelling the picker goes back": `
+		user: alice      => Available 3
+		settle u         => Which user?
+		esc              => User alice | Available 3
+		screens: 2`,
+
+	// with the keys of the list of perks, also while the redemptions have the keyboard
+	"available perks are found and sorted": `
+		redemptions: alice => Available 3 | Redeemed 0
+		s                => Sort by…: not possible now. This list has one order.
+		/ "coffee city:ber" => Available 1 | > Coffee for two | tab Berlin
+		enter            => / coffee city:Berlin | Available 1
+		F                => Available 3
+		s                => Sort by | When it was added (now) | ≠ Distance
+		"title\n"        => Title ▲ | title ↑ | > A pot of tea
+		S R              => Title ▼ | title ↓ | > Coffee for two`,
+
+	"a row says why a perk cannot be had": `
+		imported:
+		redeem: coffee for alice
+		redeem: sold for bob
+		redeem: manual for alice
+		user: alice      => Available 2 | Redeemed 2
+		/ "sold city:berlin" => No perk matches sold city:berlin. +expired shows all perks, and why not.
+		enter            => No perk matches sold city:berlin. e shows all perks, and why not. F clears it.
+		tab              => > just now Manual
+		e                => All perks 1 | Sold Berlin sold out
+		tab F            => Available 2
+		e                => All perks 7 | Coffee for two Berlin redeemed just now | e available
+		                 => Sold Berlin sold out | Over Berlin expired 2 days ago | Next Berlin starts
+		                 => Manual Berlin pending approval | A pot of tea Berlin ends in 3 days
+		s "title\n"      => > A pot of tea
+		G                => > Sold Berlin sold out
+		r                => Redeem: not possible now. Not for alice: sold out.
+		wait: 1s
+		e                => Available 2`,
+
+	// with two keys, after which the user is shown again; esc leads to the form, for metadata
+	"a perk is redeemed in place": `
+		user: alice      => Available 3 | Redeemed 0
+		r                => Redeem for alice? | Coffee for two
+		y                => Done: "Coffee for two" for alice: redeemed | Redeemed 1 | just now Coffee for two approved
+		                 => Available 2
+		screens: 2
+		r esc            => > Metadata
+		screens: 3
+		esc              => User alice | Redeemed 1`,
+
+	"the order of redemptions is that of a user's page": `
+		redeem: coffee for alice
+		redeem: tea for alice
+		redemptions: alice => Redeemed 2 | newest ↓ | just now A pot of tea approved tea
+		                 => just now Coffee for two approved coffee
+		newest: tea
+		S                => Redeemed 2 | oldest ↑
+		newest: coffee
+		4                => Redemptions 2 | newest ↓
+		2 esc
+		redemptions: alice => Redeemed 2 | oldest ↑
+		newest: coffee`,
+
+	"a perk opened from the user is redeemed for them": `
+		user: alice      => Available 3
+		enter            => Valid from
+		r                => > Metadata
+		screens: 4
+		form: user_id=alice`,
+
+	"nothing is done with several users": `
+		2                => Users 2 | row 1 of 2
+		esc space        => Mark: not on this screen. | ≠ marked`,
+
+	// Decisions
+
+	"redemptions are decided on the user's page": decided + `
+		                 => a approve | x reject | ≠ ctrl+x void
+		ctrl+x           => Void: not possible now. It is pending. Reject it: x.
+		wait: 1s
+		a                => Approve A day at the spa for alice? | LIVE
+		y                => Done: 1 redemption approved. | A day at the spa approved | ctrl+x void
+		j ctrl+x         => Void Coffee for two for alice?
+		"wrong perk\n"   => Done: 1 redemption voided. | Coffee for two voided | wrong perk | Available 3
+		x                => Reject: not possible now. It is voided.
+		tab ctrl+x       => Void: not possible now. Go to the redemptions: tab.
+		wait: 1s
+		e                => All perks 4 | A day at the spa Berlin redeemed just now
+		                 => Coffee for two Berlin ends in 3 days`,
+
+	// and shown there, on the user's page and in the list of all
+	"a redemption is decided on its page": decided + `
+		j enter          => Status approved | ctrl+x void
+		?                => Keys | Redemption | Approve (not now: It is approved. Void it: ctrl+x.) | ctrl+x Void
+		esc ctrl+x "left early\n" => Done: 1 redemption voided. | Status voided, can be redeemed again | Decided
+		                 => Reason left early | Client
+		esc              => Coffee for two voided | left early | Available 3
+		4                => Redemptions 2 | Coffee for two voided
+		G enter          => Status voided, can be redeemed again | Decided | Reason left early | Client`,
+
+	"a decision elsewhere is shown on the redemption's page": decided + `
+		enter            => Status pending, waiting for approval
+		approved elsewhere:
+		wait: 1s
+		changed:         => Status approved | Decided`,
 }
 
-func TestUnknownUserCanBeReplaced(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "nobody"}))
-	d.See("There is no live user nobody.", "u opens another user")
-	d.Settle()
-	if recent := d.Memory.Recent(screen.Profile{}, "user"); len(recent) > 0 {
-		t.Errorf("recent users: %v", recent)
+func TestFlows(t *testing.T) {
+	for name, flow := range flows {
+		t.Run(name, func(t *testing.T) { startSession(t).Play(flow) })
 	}
-	d.Press("u")
-	d.See("Which user?")
-	d.Type("..")
-	d.Press("enter")
-	d.See("must not be . or ..")
-	d.Press("backspace", "backspace")
-	d.Type("bob")
-	d.Press("enter")
-	d.See("User bob", "Available 3")
-	d.Settle()
-	if recent := d.Memory.Recent(screen.Profile{}, "user"); len(recent) != 1 || recent[0] != "bob" {
-		t.Errorf("recent users: %v", recent)
-	}
-}
-
-func TestRecentUsersAreOffered(t *testing.T) {
-	memory := &tuitest.Memory{}
-	for _, id := range []string{"bob", "alice"} {
-		if err := memory.Remember(screen.Profile{}, "user", id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{}), func(o *tui.Options) { o.Memory = memory })
-	d.See("Which user?", "alice", "bob", "Another user ...")
-	d.Press("down", "enter")
-	d.See("User bob", "Available 3")
-	d.Press("u")
-	d.See("alice")
-	d.Type("ali")
-	d.See("> ali (as typed)", "  alice")
-	d.Press("down", "enter")
-	d.See("User alice", "Available 3")
-	d.Press("u")
-	d.See("Which user?")
-	d.Press("up", "enter")
-	d.See("User id")
-	d.Type("zoe")
-	d.Press("enter")
-	d.See("There is no live user zoe.")
-	d.Press("u")
-	d.See("Which user?")
-	d.Type("bob\n")
-	d.See("User bob", "Available 3")
 }
 
 func TestTypedTextRunsNoActions(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{}))
-	d.See("Which user?")
-	d.TypesEverywhere()
-}
-
-func TestAnExpiredSessionKeepsTheUser(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("Available 3")
-	d.Send(screen.Reconnected{})
-	d.See("Available 3", "Redeemed 0")
-	redeem(t, d, "tea", "alice")
-	d.Press("R")
-	d.See("Available 2", "Redeemed 1")
-}
-
-func TestRedeemMarkedPerks(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("Available 3", "Redeemed 0")
-	d.Press(" ", " ")
-	d.See("2 marked")
-	d.Press("r")
-	d.See("Redeem for alice?")
-	d.Press("y")
-	d.Until("the results", func() bool { return !d.Shows("Redeem for alice?") && d.App.Top().Form() == nil })
-	d.Settle()
-	d.Press("esc")
-	d.See("Available 1", "Redeemed 2")
-	d.Elapse(time.Minute)
-	d.See("row 1 of 1")
-	d.Gone("marked")
-}
-
-// TestRedemptionsAreShownAfterADuplicate opens the user from a refused redemption.
-func TestRedemptionsAreShownAfterADuplicate(t *testing.T) {
-	d := tuitest.Start(t, startServer(t))
-	d.See("row 1 of 3")
-	redeem(t, d, "coffee", "alice")
-	d.Press("r")
-	d.See("> User")
-	d.Type("alice")
-	d.Press("ctrl+s")
-	d.See("Redeem for alice?")
-	d.Press("y")
-	d.See("u shows alice's redemptions.")
-	d.Press("u")
-	d.See("User alice", "Available 2", "Redeemed 1", "coffee", "approved")
-}
-
-// TestAUserIsFoundByTheStartOfTheID opens a user by a row, by the whole id, and one that the list does not have.
-func TestAUserIsFoundByTheStartOfTheID(t *testing.T) {
-	d := tuitest.Start(t, startServer(t))
-	d.See("row 1 of 3")
-	d.Press("2")
-	d.See("Users", "alice")
-	d.Type("ali")
-	d.See("row 1 of 1")
-	d.Press("enter", "S")
-	d.See("Reverse the order: not possible now. This list has one order.")
-	d.Press("enter")
-	d.See("User alice", "Available 3")
-	d.Press("esc", "/")
-	d.Type("bob")
-	d.See("row 1 of 1")
-	d.Press("enter")
-	d.See("User bob", "Available")
-	d.Press("2", "/")
-	d.Type("nobody")
-	d.See("No user matches nobody.")
-	d.Press("enter")
-	d.See("There is no live user nobody.")
-}
-
-// TestCancellingThePickerGoesBack cancels the picker over a user.
-func TestCancellingThePickerGoesBack(t *testing.T) {
-	d := tuitest.Start(t, startServer(t))
-	d.See("row 1 of 3")
-	d.Open(screen.ToUser{ID: "alice"})
-	d.See("Available 3")
-	d.Press("u")
-	d.See("Which user?")
-	d.Press("esc")
-	d.See("User alice", "Available 3")
-	if d.Depth() != 2 {
-		t.Errorf("%d screens are open", d.Depth())
-	}
-}
-
-// TestAvailablePerksAreFoundAndSorted uses the keys of the list of perks, also while the redemptions have the keyboard.
-func TestAvailablePerksAreFoundAndSorted(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice", Redeemed: true}))
-	d.See("Available 3", "Redeemed 0")
-	d.Press("s")
-	d.See("Sort by…: not possible now. This list has one order.")
-	d.Press("/")
-	d.Type("coffee city:ber")
-	d.See("Available 1", "> Coffee for two", "tab Berlin")
-	d.Press("enter")
-	d.See("/ coffee city:Berlin", "Available 1")
-	d.Press("F")
-	d.See("Available 3")
-	d.Press("s")
-	d.See("Sort by", "When it was added (now)")
-	d.Gone("Distance")
-	d.Type("title\n")
-	d.See("Title ▲", "title ↑", "> A pot of tea")
-	d.Press("S", "R")
-	d.See("Title ▼", "title ↓", "> Coffee for two")
-}
-
-// TestARowSaysWhyAPerkCannotBeHad lists all perks for a user who has redeemed one; others are sold out, expired and not
-// begun.
-func TestARowSaysWhyAPerkCannotBeHad(t *testing.T) {
-	s := startServer(t)
-	one, past, later := int64(1), time.Now().Add(-48*time.Hour), time.Now().Add(48*time.Hour)
-	sold, over, next, manual := record("sold", "Sold"), record("over", "Over"), record("next", "Next"),
-		record("manual", "Manual")
-	sold.Stock, over.ValidTo, next.ValidFrom, manual.Approval = &one, &past, &later, store.ApprovalManual
-	s.ImportPerks(sold, over, next, manual)
-	d := tuitest.Start(t, s)
-	d.See("Perks 6")
-	redeem(t, d, "coffee", "alice")
-	redeem(t, d, "sold", "bob")
-	redeem(t, d, "manual", "alice")
-	d.Open(screen.ToUser{ID: "alice"})
-	d.See("Available 2", "Redeemed 2")
-	d.Press("/")
-	d.Type("sold city:berlin")
-	d.See("No perk matches sold city:berlin. +expired shows all perks, and why not. esc cancels it.")
-	d.Press("enter")
-	d.See("No perk matches sold city:berlin. e shows all perks, and why not. F clears it.")
-	d.Press("tab") // the keys work there too
-	d.See("> just now Manual")
-	d.Press("e")
-	d.See("All perks 1", "Sold Berlin sold out")
-	d.Press("tab", "F")
-	d.See("Available 2")
-	d.Press("e")
-	d.See("All perks 7", "Coffee for two Berlin redeemed just now", "Sold Berlin sold out",
-		"Over Berlin expired 2 days ago", "Next Berlin starts", "Manual Berlin pending approval",
-		"A pot of tea Berlin ends in 3 days", "e available")
-	d.Press("s")
-	d.Type("title\n")
-	d.See("> A pot of tea")
-	d.Press("G")
-	d.See("> Sold Berlin sold out")
-	d.Press("r")
-	d.See("Redeem: not possible now. Not for alice: sold out.")
-	d.Elapse(time.Second)
-	d.Press("e")
-	d.See("Available 2")
-}
-
-// TestRedeemInPlace redeems with two keys, after which the user is shown again.
-func TestRedeemInPlace(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("Available 3", "Redeemed 0")
-	d.Press("r")
-	d.See("Redeem for alice?", "Coffee for two")
-	d.Press("y")
-	d.See(`Done: "Coffee for two" for alice: redeemed`, "Redeemed 1", "just now Coffee for two approved", "Available 2")
-	if d.Depth() != 1 {
-		t.Errorf("%d screens are open", d.Depth())
-	}
-	d.Press("r", "esc") // the form, for metadata
-	d.Until("the form", func() bool { return d.Depth() == 2 && d.App.Top().Form() != nil })
-	d.Press("esc")
-	d.See("User alice", "Redeemed 1")
-}
-
-// TestMarksOfAnotherUserStay redeems one of two marked perks for somebody else.
-func TestMarksOfAnotherUserStay(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("Available 3")
-	d.Press(" ", " ")
-	d.See("2 marked", "r redeem 2 marked")
-	d.Send(screen.Redeemed{PerkID: "coffee", UserID: "bob"})
-	d.See("2 marked")
-	d.Send(screen.Redeemed{PerkID: "coffee", UserID: "alice"})
-	d.See("1 marked", "r redeem 1 marked")
-}
-
-// TestRedemptionsAreReversed reverses the order of a user's redemptions. The list of all
-// redemptions does not take it over.
-func TestRedemptionsAreReversed(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice", Redeemed: true}))
-	d.See("Redeemed 0")
-	redeem(t, d, "coffee", "alice")
-	redeem(t, d, "tea", "alice")
-	d.Press("R")
-	d.See("Redeemed 2", "newest ↓", "just now A pot of tea approved tea", "just now Coffee for two approved coffee")
-	first := func(title, other string) {
-		t.Helper()
-		d.Until(title+" first", func() bool {
-			top, _, _ := strings.Cut(d.Screen(), "Available")
-			return d.Running() == 0 && strings.Index(top, title) < strings.Index(top, other)
-		})
-	}
-	first("A pot of tea", "Coffee for two")
-	d.Press("S")
-	d.See("Redeemed 2", "oldest ↑")
-	first("Coffee for two", "A pot of tea")
-	d.Press("4")
-	d.See("Redemptions 2", "newest ↓")
-	d.Press("2", "esc")
-	d.Open(screen.ToUser{ID: "alice", Redeemed: true})
-	d.See("Redeemed 2", "oldest ↑")
-	first("Coffee for two", "A pot of tea")
-}
-
-func TestPerkOpenedFromTheUserIsRedeemedForThem(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("Available 3")
-	d.Press("enter")
-	d.See("Valid from")
-	d.Press("r")
-	d.Until("the form", func() bool { return d.Depth() == 3 && d.App.Top().Form() != nil })
-	if user := d.App.Top().Form().Value("user_id"); user != "alice" {
-		t.Errorf("the form has the user %q", user)
-	}
+	s := startSession(t)
+	s.Play(`user: => Which user?`)
+	s.TypesEverywhere()
 }
 
 func TestPages(t *testing.T) {
-	s := startServer(t)
+	s := startSession(t)
 	var more []store.PerkRecord
 	for i := range 60 {
 		more = append(more, record(fmt.Sprintf("perk-%d", i), fmt.Sprintf("Perk number %d", i)))
 	}
-	s.ImportPerks(more...)
-	d := tuitest.Start(t, s, tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("Available 63", "row 1 of 63, page 1 of 2")
-	d.Press("n")
-	d.See("row 51 of 63, page 2 of 2")
-	d.Press("p")
-	d.See("row 1 of 63, page 1 of 2")
-}
-
-// TestUsersHaveNoMarks tries to mark a user: nothing is done with several.
-func TestUsersHaveNoMarks(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUsers{}))
-	d.See("Users 2", "row 1 of 2")
-	d.Press("esc", " ")
-	d.See("Mark: not on this screen.")
-	d.Gone("marked")
+	s.server.ImportPerks(more...)
+	s.Play(`
+		user: alice => Available 63 | row 1 of 63, page 1 of 2
+		n           => row 51 of 63, page 2 of 2
+		p           => row 1 of 63, page 1 of 2`)
 }
 
 // TestWithoutTheListAUserIsOpenedByID is a client that may not list users, as with the default scopes.
 func TestWithoutTheListAUserIsOpenedByID(t *testing.T) {
-	s := startServer(t)
-	id, secret := s.Client(api.DefaultScopes()...)
-	d := tuitest.StartAs(t, s, id, secret)
-	d.See("row 1 of 3")
-	d.Press("2")
-	d.See("No user list here. Type an id, Enter.")
-	d.Type("alice")
-	d.See("No user list here.", "enter open user")
-	d.Press("enter")
-	d.See("User alice", "Available 3")
-	d.Press("esc", "esc")
-	d.See("No user list here. / takes an id.")
-	d.Gone("!")
+	s := startSession(t)
+	id, secret := s.server.Client(api.DefaultScopes()...)
+	tuitest.StartAs(t, s.server, id, secret).Play(`
+		2       => No user list here. Type an id, Enter.
+		"alice" => No user list here. | enter open user
+		enter   => User alice | Available 3
+		esc esc => No user list here. / takes an id. | ≠ !`)
+}
+
+// TestAClientThatMayNotReadRecordsSeesTheRedemptions is of a client without any right to redemptions, and of one that
+// may read only its own, of which there are none.
+func TestAClientThatMayNotReadRecordsSeesTheRedemptions(t *testing.T) {
+	s := startSession(t)
+	s.Play(decided + `j ctrl+x "wrong perk\n" => Coffee for two voided`)
+	for _, scopes := range [][]api.Scope{{api.ScopePerksRead}, {api.ScopePerksRead, api.ScopeRedemptionsRead}} {
+		id, secret := s.server.Client(scopes...)
+		tuitest.StartAs(t, s.server, id, secret, tuitest.Route(screen.ToUser{ID: "alice", Redeemed: true})).Play(`
+			=> Redeemed 2 | A day at the spa pending | Coffee for two rejected | ≠ wrong perk`)
+	}
 }
