@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -172,13 +173,92 @@ func ReasonRule(reason string, isRequired bool) string {
 	return textRule(reason, 1, MaxReason)
 }
 
-// Eligibility is the response of GET /perks/{perkId}/eligibility.
+// Pair is a perk and a user who may redeem it.
+type Pair struct {
+	PerkID string `json:"perk_id"`
+	UserID string `json:"user_id"`
+}
+
+// MaxPairs is the most pairs of POST /eligibility.
+const MaxPairs = 100
+
+// ParsePairs reads and checks the body of POST /eligibility. A body that is not one JSON object is CodeInvalidJSON;
+// otherwise the error is CodeValidationFailed, and names a pair by its place in the list, as in pairs[0].
+func ParsePairs(body []byte) ([]Pair, error) {
+	members, err := ParseObject(body)
+	if err != nil {
+		return nil, err
+	}
+	fields := FieldErrors{}
+	var texts []json.RawMessage
+	isGiven := false
+	for _, m := range members {
+		if m.Name == "pairs" {
+			isGiven = true
+			if json.Unmarshal(m.Value.json, &texts) != nil || len(texts) == 0 || len(texts) > MaxPairs {
+				fields.Add(m.Name, "must be an array of 1 to %d objects", MaxPairs)
+				texts = nil
+			}
+		} else {
+			fields.Add(m.Name, "is not a field of this request; the only field is pairs")
+		}
+		fields.checkRepeated(m)
+	}
+	if !isGiven {
+		fields.Add("pairs", "is required")
+	}
+	pairs := make([]Pair, len(texts))
+	for i, text := range texts {
+		pairs[i] = parsePair(fmt.Sprintf("pairs[%d]", i), text, fields)
+	}
+	return pairs, fields.Err()
+}
+
+func parsePair(name string, text []byte, fields FieldErrors) (pair Pair) {
+	members, err := ParseObject(text)
+	if err != nil {
+		fields.Add(name, "must be an object of perk_id and user_id")
+		return pair
+	}
+	for _, m := range members {
+		field := name + "." + m.Name
+		switch m.Name {
+		case "perk_id":
+			fields.check(field, m.Value.Text(&pair.PerkID))
+		case "user_id":
+			fields.check(field, m.Value.Text(&pair.UserID))
+		default:
+			fields.Add(field, "is not a field of a pair; the fields are perk_id and user_id")
+		}
+		m.Name = field
+		fields.checkRepeated(m)
+	}
+	if len(fields[name+".perk_id"]) == 0 && pair.PerkID == "" {
+		fields.Add(name+".perk_id", "is required")
+	}
+	if len(fields[name+".user_id"]) == 0 {
+		fields.check(name+".user_id", UserIDRule(pair.UserID))
+	}
+	return pair
+}
+
+// Eligibility says whether a user can redeem a perk.
 type Eligibility struct {
 	PerkID   string  `json:"perk_id"`
 	UserID   string  `json:"user_id"`
 	Eligible bool    `json:"eligible"` // a redemption now would be made
 	Code     *Code   `json:"code"`     // of the error that redeeming would respond with; nil if eligible
 	Reason   *string `json:"reason"`   // its message
+}
+
+// EligibilityList is the response of POST /eligibility: answers in the order of the pairs.
+type EligibilityList struct {
+	Data []Eligibility `json:"data"`
+}
+
+// Ineligible is the answer for a pair that redeeming would refuse.
+func Ineligible(pair Pair, refusal *Error) Eligibility {
+	return Eligibility{PerkID: pair.PerkID, UserID: pair.UserID, Code: &refusal.Code, Reason: &refusal.Message}
 }
 
 // Refusal returns the error that redeeming would respond with, or nil if the user is eligible.

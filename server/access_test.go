@@ -494,7 +494,7 @@ func (p accessPoint) request(s *servertest.Server, token string, params routePar
 	}
 	path = strings.NewReplacer(":redemptionId", redemption, ":propertyId", fmt.Sprint(params.property), ":perkId",
 		"tea", ":userId", params.user, ":file", params.file).Replace(path)
-	if strings.HasSuffix(path, "/eligibility") {
+	if strings.HasSuffix(path, "/tea/eligibility") {
 		path += "?user_id=" + params.user
 	}
 	return s.Request(token, p.method(), s.Root()+path, strings.ReplaceAll(p.body, "USER", params.user))
@@ -522,6 +522,8 @@ func accessPoints() []accessPoint {
 			accessPoint{"GET " + base + "/perks/users/:userId", prefix + "perks:read", ""},
 			accessPoint{"GET " + base + "/perks/:perkId", prefix + "perks:read", ""},
 			accessPoint{"GET " + base + "/perks/:perkId/eligibility", prefix + "perks:read", ""},
+			accessPoint{"POST " + base + "/eligibility", prefix + "perks:read",
+				`{"pairs":[{"perk_id":"tea","user_id":"USER"}]}`},
 			accessPoint{"POST " + base + "/perks/:perkId/redeem", prefix + "perks:redeem", `{"user_id":"USER"}`},
 			accessPoint{"GET " + base + "/users", prefix + "redemptions:read-all", ""},
 			accessPoint{"GET " + base + "/reports/redemptions", prefix + "redemptions:read", ""},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -113,30 +114,87 @@ func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 // eligibility says whether a user can redeem a perk now, by the rules of redeeming.
 func (h perkHandlers) eligibility(c echo.Context) error {
 	q := api.ParseParameters(c.Request().URL.RawQuery)
-	userID, _ := q.Given("user_id")
-	if problem := api.UserIDRule(userID); problem != "" {
+	pair := api.Pair{PerkID: pathParameter(c, "perkId")}
+	pair.UserID, _ = q.Given("user_id")
+	if problem := api.UserIDRule(pair.UserID); problem != "" {
 		q.Fields.Add("user_id", "%s", problem)
 	}
 	if err := q.Err(); err != nil {
 		return err
 	}
-	response := api.Eligibility{Eligible: true}
-	_, err := withPerkID(pathParameter(c, "perkId"), func(id string) (any, error) {
-		response.PerkID = id
-		return withUserID(h.service, userID, func(id string, anyUser bool) (any, error) {
-			response.UserID = id
-			attempt := store.RedeemAttempt{PerkID: response.PerkID, UserID: id, CreateUser: anyUser, At: h.now()}
-			return nil, h.store.CheckRedeem(c.Request().Context(), attempt)
-		})
-	})
-	if refusal, isRefusal := store.RefusalOf(err); isRefusal {
-		response.Eligible, response.Code, response.Reason = false, &refusal.Code, &refusal.Message
-		err = nil
-	}
+	states, err := h.readEligibility(c.Request().Context(), pair)
 	if err != nil {
 		return err
 	}
-	return writeCacheable(c, response)
+	answer, err := h.answer(pair, states)
+	if err != nil {
+		return err
+	}
+	return writeCacheable(c, answer)
+}
+
+// eligibilities is eligibility for many pairs at once.
+func (h perkHandlers) eligibilities(c echo.Context) error {
+	body, _, err := readBody(c, maxBody, mediaJSON)
+	if err != nil {
+		return err
+	}
+	pairs, err := api.ParsePairs(body)
+	if err != nil {
+		return err
+	}
+	states, err := h.readEligibility(c.Request().Context(), pairs...)
+	if err != nil {
+		return err
+	}
+	response := api.EligibilityList{Data: make([]api.Eligibility, len(pairs))}
+	for i, pair := range pairs {
+		answer, err := h.answer(pair, states)
+		if missing, isMissing := errors.AsType[*api.Error](err); isMissing {
+			answer = api.Ineligible(pair, missing)
+		}
+		response.Data[i] = answer
+	}
+	return writeJSON(c, http.StatusOK, mediaJSON, response)
+}
+
+// readEligibility reads pairs in all spellings, see withPerkID.
+func (h perkHandlers) readEligibility(ctx context.Context, pairs ...api.Pair) (map[api.Pair]store.Eligibility, error) {
+	var spelled []api.Pair
+	for _, pair := range pairs {
+		if api.PerkIDRule(pair.PerkID) != "" {
+			continue
+		}
+		for _, perkID := range api.UUIDSpellings(pair.PerkID) {
+			for _, userID := range api.UUIDSpellings(pair.UserID) {
+				spelled = append(spelled, api.Pair{PerkID: perkID, UserID: userID})
+			}
+		}
+	}
+	if len(spelled) == 0 {
+		return nil, nil
+	}
+	return h.store.Eligibility(ctx, spelled)
+}
+
+// answer says whether the user of a pair can redeem its perk. The error is PerkNotFound.
+func (h perkHandlers) answer(pair api.Pair, states map[api.Pair]store.Eligibility) (api.Eligibility, error) {
+	asked := pair
+	_, err := withPerkID(pair.PerkID, func(perkID string) (any, error) {
+		return withUserID(h.service, pair.UserID, func(userID string, anyUser bool) (any, error) {
+			asked = api.Pair{PerkID: perkID, UserID: userID}
+			state, isKnown := states[asked]
+			if !isKnown {
+				return nil, store.PerkNotFound(perkID)
+			}
+			return nil, state.Refusal(store.RedeemAttempt{PerkID: perkID, UserID: userID, CreateUser: anyUser,
+				At: h.now()})
+		})
+	})
+	if refusal, isRefusal := store.RefusalOf(err); isRefusal {
+		return api.Ineligible(asked, refusal), nil
+	}
+	return api.Eligibility{PerkID: asked.PerkID, UserID: asked.UserID, Eligible: true}, err
 }
 
 // Reports read many redemptions, so few run at once, of each client one, and each for a limited time. Together a

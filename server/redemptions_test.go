@@ -237,6 +237,65 @@ func TestEligibilityIsWhatRedeemingSays(t *testing.T) {
 	}
 }
 
+// Answers for many pairs are those for each, also of ids in other spellings, and in the order of the pairs.
+func TestEligibilityOfManyPairs(t *testing.T) {
+	const uuid = "0195b2c4-6f1e-7c3a-9d52-3b1f6e0c7a11"
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	s.ImportUsers("alice", strings.ToUpper(uuid))
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: uuid}},
+		store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: new(int64(0))})
+	token := s.Token()
+	s.Do(redeemRequest(s, token, "tea", `{"user_id":"alice"}`, ""), nil)
+	pairs := []api.Pair{{PerkID: strings.ToUpper(uuid), UserID: uuid}}
+	for _, perk := range []string{"tea", uuid, "none", "tea"} {
+		for _, user := range []string{"alice", "bob", uuid} {
+			pairs = append(pairs, api.Pair{PerkID: perk, UserID: user})
+		}
+	}
+	ask := func(pairs any) (answers api.EligibilityList, status int) {
+		body, err := api.EncodeJSON(map[string]any{"pairs": pairs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answers, s.Do(s.Request(token, "POST", s.LiveURL()+"/eligibility", string(body)), &answers)
+	}
+	answers, status := ask(pairs)
+	if status != http.StatusOK || len(answers.Data) != len(pairs) {
+		t.Fatalf("%d: %d answers for %d pairs", status, len(answers.Data), len(pairs))
+	}
+	for i, pair := range pairs {
+		var single api.Eligibility
+		path := "/perks/" + pair.PerkID + "/eligibility?user_id=" + pair.UserID
+		s.Do(s.Request(token, "GET", s.LiveURL()+path, ""), &single)
+		if diff := cmp.Diff(single, answers.Data[i]); diff != "" {
+			t.Errorf("%+v: %s", pair, diff)
+		}
+	}
+	answers, _ = ask([]api.Pair{{PerkID: "no perk", UserID: "alice"}, {PerkID: "nothing", UserID: "bob"}})
+	for _, answer := range answers.Data {
+		if answer.Eligible || *answer.Code != api.CodeNotFound || !strings.Contains(*answer.Reason, answer.PerkID) {
+			t.Errorf("an unknown perk: %+v", answer)
+		}
+	}
+	for name, test := range map[string]struct {
+		pairs any
+		field string
+	}{
+		"none":            {[]api.Pair{}, "pairs"},
+		"too many":        {make([]api.Pair, api.MaxPairs+1), "pairs"},
+		"not objects":     {[]int{1}, "pairs[0]"},
+		"an invalid user": {[]api.Pair{pairs[0], {PerkID: "tea", UserID: "a b"}}, "pairs[1].user_id"},
+		"no perk":         {[]any{map[string]any{"user_id": "alice"}}, "pairs[0].perk_id"},
+		"another field":   {[]any{map[string]any{"user_id": "alice", "perk_id": "tea", "n": 1}}, "pairs[0].n"},
+	} {
+		body, _ := api.EncodeJSON(map[string]any{"pairs": test.pairs})
+		response, text := s.Send(s.Request(token, "POST", s.LiveURL()+"/eligibility", string(body)))
+		if response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(text), test.field+`"`) {
+			t.Errorf("%s: %d %s", name, response.StatusCode, text)
+		}
+	}
+}
+
 func decode(t *testing.T, body []byte, into any) {
 	t.Helper()
 	if err := json.Unmarshal(body, into); err != nil {

@@ -236,6 +236,7 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	get(e, path+"/perks/users/:userId", h.listForUser, allow(api.ScopePerksRead))
 	get(e, path+"/perks/:perkId", h.get, allow(api.ScopePerksRead))
 	get(e, path+"/perks/:perkId/eligibility", h.eligibility, allow(api.ScopePerksRead))
+	e.POST(path+"/eligibility", h.eligibilities, allow(api.ScopePerksRead))
 	e.POST(path+"/perks/:perkId/redeem", h.redeem, allow(api.ScopePerksRedeem), audited)
 	get(e, path+"/users", h.listUsers, allow(api.ScopeRedemptionsReadAll))
 	get(e, path+"/reports/redemptions", h.reportRedemptions, allow(api.ScopeRedemptionsRead))

@@ -188,12 +188,8 @@ func (s tracedStore) Redeem(ctx context.Context, attempt store.RedeemAttempt) (s
 	return span(ctx, s, "Redeem", redeem, attempt)
 }
 
-func (s tracedStore) CheckRedeem(ctx context.Context, attempt store.RedeemAttempt) error {
-	check := func(ctx context.Context, attempt store.RedeemAttempt) (any, error) {
-		return nil, s.Store.CheckRedeem(ctx, attempt)
-	}
-	_, err := span(ctx, s, "CheckRedeem", check, attempt)
-	return err
+func (s tracedStore) Eligibility(ctx context.Context, pairs []api.Pair) (map[api.Pair]store.Eligibility, error) {
+	return span(ctx, s, "Eligibility", s.Store.Eligibility, pairs)
 }
 
 func (s tracedStore) Redemption(ctx context.Context, id string) (api.RedemptionRecord, error) {

@@ -74,21 +74,36 @@ var redemptionSortValues = map[string]func(api.RedemptionRecord) any{
 	"status":      func(r api.RedemptionRecord) any { return string(r.Specified().Status) },
 }
 
-func (o Operations) CheckRedeem(ctx context.Context, attempt RedeemAttempt) error {
-	state, err := Read(ctx, o.db, "check whether a perk can be redeemed", func(q Querier) (e Eligibility, err error) {
-		return OneOr(PerkNotFound(attempt.PerkID), q, func(r Scanner) (e Eligibility, err error) {
-			return e, r.Scan(&e.ValidFrom, &e.ValidTo, &e.SoldOut, &e.UserKnown, &e.UserHasPerk)
-		}, `
-			SELECT p.valid_from, p.valid_to, coalesce(s.held >= s.stock, FALSE),
-				EXISTS (SELECT 1 FROM users WHERE id = $2),
-				EXISTS (SELECT 1 FROM redemptions AS r WHERE r.user_id = $2
-					AND `+o.db.RedemptionPerk+` = p.`+o.db.PerkKey+` AND r.status <> 'rejected')
-			FROM perks AS p `+o.db.Stock+` WHERE p.id = $1`, attempt.PerkID, attempt.UserID)
-	})
-	if err != nil {
-		return err
+func (o Operations) Eligibility(ctx context.Context, pairs []api.Pair) (map[api.Pair]Eligibility, error) {
+	type of struct {
+		api.Pair
+		Eligibility
 	}
-	return state.Refusal(attempt)
+	var rows strings.Builder
+	var args []any
+	for _, pair := range pairs {
+		if rows.Len() > 0 {
+			rows.WriteString(`, `)
+		}
+		args = append(args, pair.PerkID, pair.UserID)
+		fmt.Fprintf(&rows, `(CAST($%d AS text), CAST($%d AS text))`, len(args)-1, len(args))
+	}
+	read, err := Read(ctx, o.db, "check whether perks can be redeemed", func(q Querier) ([]of, error) {
+		return All(q, func(r Scanner) (e of, err error) {
+			return e, r.Scan(&e.PerkID, &e.UserID, &e.ValidFrom, &e.ValidTo, &e.SoldOut, &e.UserKnown, &e.UserHasPerk)
+		}, `
+			WITH pair (perk_id, user_id) AS (VALUES `+rows.String()+`)
+			SELECT pair.perk_id, pair.user_id, p.valid_from, p.valid_to, coalesce(s.held >= s.stock, FALSE),
+				EXISTS (SELECT 1 FROM users WHERE id = pair.user_id),
+				EXISTS (SELECT 1 FROM redemptions AS r WHERE r.user_id = pair.user_id
+					AND `+o.db.RedemptionPerk+` = p.`+o.db.PerkKey+` AND r.status <> 'rejected')
+			FROM pair JOIN perks AS p ON p.id = pair.perk_id `+o.db.Stock, args...)
+	})
+	eligibility := map[api.Pair]Eligibility{}
+	for _, e := range read {
+		eligibility[e.Pair] = e.Eligibility
+	}
+	return eligibility, err
 }
 
 func (o Operations) Redemption(ctx context.Context, id string) (api.RedemptionRecord, error) {

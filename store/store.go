@@ -64,9 +64,9 @@ type Redemptions interface {
 	// (PerkNotStarted, PerkExpired) and the stock (SoldOut). A refusal changes nothing and does not use up its key.
 	// Once begun, the work continues when ctx ends.
 	Redeem(ctx context.Context, attempt RedeemAttempt) (RedeemResult, error)
-	// CheckRedeem returns nil if Redeem would make a redemption now, and otherwise its refusal. It ignores the
-	// attempt's key and id.
-	CheckRedeem(ctx context.Context, attempt RedeemAttempt) error
+	// Eligibility returns what Redeem would decide by, as it is at one instant, of each pair whose perk there is. Few
+	// pairs cost one query.
+	Eligibility(ctx context.Context, pairs []api.Pair) (map[api.Pair]Eligibility, error)
 	// Redemption returns one redemption or RedemptionNotFound.
 	Redemption(ctx context.Context, id string) (api.RedemptionRecord, error)
 	// ListRedemptions returns one page of the matching redemptions, or UserNotFound if UserID is unknown, unless

@@ -138,6 +138,51 @@ func (c *Client) Eligibility(ctx context.Context, perkID, userID string) (answer
 	return answer, err
 }
 
+// Eligibilities is Eligibility for up to api.MaxPairs pairs, in their order. An unknown perk is an answer too. It asks
+// one by one where the service knows no other way.
+func (c *Client) Eligibilities(ctx context.Context, pairs []api.Pair) ([]api.Eligibility, error) {
+	if len(pairs) > 1 {
+		answers, err := c.manyEligibilities(ctx, pairs)
+		if !IsMissing(err) && !isPage(err) {
+			return answers, err
+		}
+	}
+	var answers []api.Eligibility
+	for _, pair := range pairs {
+		answer, err := c.Eligibility(ctx, pair.PerkID, pair.UserID)
+		if refused, is := errors.AsType[*Error](err); is && IsNotFound(err) && !refused.Unsupported {
+			answer, err = api.Ineligible(pair, &api.Error{Code: refused.Code, Message: refused.Message}), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
+func (c *Client) manyEligibilities(ctx context.Context, pairs []api.Pair) ([]api.Eligibility, error) {
+	call, err := call{method: http.MethodPost, path: c.partnersPath("/eligibility"),
+		isRead: true, repeatable: true}.withJSON(map[string]any{"pairs": pairs})
+	if err != nil {
+		return nil, err
+	}
+	var list api.EligibilityList
+	res, err := c.fetch(ctx, call, &list)
+	if err != nil {
+		return nil, err
+	}
+	isOther := func(answer api.Eligibility, pair api.Pair) bool {
+		return !api.SameID(answer.PerkID, pair.PerkID) || !api.SameID(answer.UserID, pair.UserID)
+	}
+	for i, pair := range pairs {
+		if len(list.Data) != len(pairs) || isOther(list.Data[i], pair) {
+			return nil, c.unreadable(call, res, errors.New("it answers about other pairs"))
+		}
+	}
+	return list.Data, nil
+}
+
 func (c *Client) redemptionsPath() string { return c.partnersPath("/redemptions") }
 
 func (c *Client) redemptionPath(id, rest string) (string, error) {

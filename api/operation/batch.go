@@ -89,6 +89,11 @@ type Task interface {
 	Send(ctx context.Context, key string) (outcome Outcome, replayed bool, err error)
 	// LookUp is that of a Change. Outcomes for which taken is true belong to other rows.
 	LookUp(ctx context.Context, since time.Time, taken func(id string) bool) (Outcome, Event, error)
+	// Predict tells what the task would change. It only reads.
+	Predict(ctx context.Context) Prediction
+	// After returns the error to expect if the row with that number, about the same subject, is done first; nil if that
+	// makes no difference.
+	After(row int) error
 }
 
 // Outcome identifies what a task has changed.
@@ -143,7 +148,7 @@ type Log interface {
 	LastSent() time.Time
 }
 
-// Batch makes many changes. Fill in the exported fields; Run may be called once.
+// Batch makes many changes, or predicts them. Fill in the exported fields; Run may be called once.
 type Batch struct {
 	Log         Log
 	Concurrency int
@@ -156,6 +161,8 @@ type Batch struct {
 	Resends   bool             // nobody minds if a row is done twice
 	StopsAll  func(error) bool // tells which errors say that no row can be sent, beside those of the service
 	Patience  time.Duration    // a request that fails after this long says that the service is down
+	// Predictions is how many rows Predict may read for at once where the tasks share requests; 0 is Concurrency.
+	Predictions int
 
 	failures    atomic.Int64 // of the service since an answer that was none
 	probe       sync.Once    // of whether the service honours keys
@@ -170,6 +177,7 @@ type Batch struct {
 	subjects    sync.Mutex
 	queues      map[string][]*Row // the rows that wait for one in progress, by subject
 	unknownRows map[string]int    // rows whose outcome is unknown, by subject
+	forgets     atomic.Bool       // see ForgetsSubjects
 }
 
 const (

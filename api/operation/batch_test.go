@@ -121,6 +121,15 @@ func (l *ledger) lateTrouble(n int) error {
 
 var errLostReply = &client.Unreachable{Address: "service", Err: errors.New("cut"), OutcomeUnknown: true}
 
+func (p part) Predict(context.Context) Prediction { return Prediction{Message: p.subject} }
+
+func (p part) After(row int) error {
+	if p.number%5 == 0 {
+		return fmt.Errorf("row %d comes first", row)
+	}
+	return nil
+}
+
 func (p part) LookUp(context.Context, time.Time, func(string) bool) (Outcome, Event, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -290,4 +299,29 @@ type noted struct {
 func (n noted) Send(context.Context, string) (Outcome, bool, error) {
 	n.note(n.part)
 	return Outcome{ID: "x"}, false, nil
+}
+
+// Predictions come in the order of the rows, and tell which repeats the record of an earlier one; nothing is sent.
+func TestPredictionsAreInTheOrderOfTheRows(t *testing.T) {
+	const subjects = 40
+	l := &ledger{states: map[int]RowState{}, made: map[string]string{}}
+	b := &Batch{Log: l, Concurrency: 3, Predictions: 100}
+	row := 0
+	for p, err := range b.Predict(t.Context(), numbered(100, func(n int) Task {
+		return part{l, n, fmt.Sprint(n % subjects)}
+	})) {
+		row++
+		behind := 0
+		if row > subjects {
+			behind = (row-1)%subjects + 1
+		}
+		wantErr := behind > 0 && row%5 == 0
+		if err != nil || p.Number != row || p.Behind != behind || (p.Err != nil) != wantErr ||
+			!wantErr && p.Message != fmt.Sprint(row%subjects) {
+			t.Errorf("row %d: %+v of row %d behind %d, %v", row, p.Prediction, p.Number, p.Behind, err)
+		}
+	}
+	if row != 100 || len(l.made) > 0 || b.ForgetsSubjects() {
+		t.Errorf("%d rows, %d made", row, len(l.made))
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -158,7 +159,7 @@ func TestRowReadDuringTheStopIsNotStarted(t *testing.T) {
 			t.Fatal(err)
 		}
 		parse, left := r.task.Parse, len(names)
-		r.task.Parse = func(row rows.Row) (Task, error) {
+		r.task.Parse = func(row rows.Row) (operation.Task, error) {
 			if left--; left == 0 {
 				r.batch.Stop(errTooMany)
 			}

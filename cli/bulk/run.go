@@ -99,8 +99,8 @@ func newRun(f Flags, w Work, in *input, s *command.Streams) *run {
 	r := &run{
 		stats: stats{streams: s, codes: map[string]int64{}}, input: in, task: w, options: f,
 		batch: operation.Batch{
-			Concurrency: f.Concurrency, Rate: f.Rate, Resends: w.Resends, Patience: waitBudget,
-			Now: time.Now, Wait: wait,
+			Concurrency: f.Concurrency, Predictions: w.Predictions, Rate: f.Rate, Resends: w.Resends,
+			Patience: waitBudget, Now: time.Now, Wait: wait,
 			StopsAll: func(err error) bool { return errors.As(err, new(*command.NotLoggedIn)) },
 		},
 	}
@@ -197,13 +197,9 @@ type job struct {
 // whole file.
 func (r *run) rows() iter.Seq2[*operation.Row, error] {
 	return func(yield func(*operation.Row, error) bool) {
-		for raw, err := range r.input.rows() {
-			if r.batch.IsStopping() {
-				return
-			}
-			row, err := r.read(raw, err)
+		for row, err := range r.allRows() {
 			switch {
-			case err == nil && row == nil:
+			case r.batch.IsStopping():
 				return
 			case err == nil && row.State == operation.RowDone:
 				r.count(nil)
@@ -214,6 +210,18 @@ func (r *run) rows() iter.Seq2[*operation.Row, error] {
 				}
 			}
 			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// allRows also yields the rows that are done.
+func (r *run) allRows() iter.Seq2[*operation.Row, error] {
+	return func(yield func(*operation.Row, error) bool) {
+		for raw, err := range r.input.rows() {
+			row, err := r.read(raw, err)
+			if isEmpty := err == nil && row == nil; isEmpty || !yield(row, err) || err != nil {
 				return
 			}
 		}
@@ -321,20 +329,12 @@ type Work struct {
 	// Name is the command, such as "perk redeem". A run refuses the results of another command.
 	Name string
 	// Parse makes a task of a row. If it fails, the row fails and nothing is sent. An *api.Error names the columns.
-	Parse func(rows.Row) (Task, error)
+	Parse func(rows.Row) (operation.Task, error)
 	// HonoursKeys tells whether the service has shown that it repeats its first response to an idempotency key. Nil
 	// means that the command does not use keys.
 	HonoursKeys func() bool
+	// Predictions is that of a Batch.
+	Predictions int
 	// Resends sends a row again whose outcome is unknown, even if the service may carry it out twice.
 	Resends bool
-}
-
-// Task is the change that one row asks for. It may be an operation.Observer.
-type Task interface {
-	operation.Task
-	// Check predicts, for dry runs, what the task would change, or the error to expect. It only reads.
-	Check(ctx context.Context) (message string, changes []session.Change, err error)
-	// After returns the error to expect if the row on that line, about the same subject, is done first; nil if that
-	// makes no difference.
-	After(line int) error
 }

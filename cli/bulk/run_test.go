@@ -444,7 +444,7 @@ func TestJournalIsOnDiskBeforeARowIsSent(t *testing.T) {
 	}
 	r.batch.Wait = nil
 	parse := r.task.Parse
-	r.task.Parse = func(row rows.Row) (Task, error) {
+	r.task.Parse = func(row rows.Row) (operation.Task, error) {
 		task, err := parse(row)
 		return &observedTask{task, func() {
 			if marked := onDisk.Load(); int64(row.Line) > marked {
@@ -461,7 +461,7 @@ func TestJournalIsOnDiskBeforeARowIsSent(t *testing.T) {
 }
 
 type observedTask struct {
-	Task
+	operation.Task
 	onSend func()
 }
 

@@ -14,7 +14,6 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/session"
 )
 
 // service is an in-memory service. Each row creates a record with its name, unless a fault prevents it.
@@ -63,7 +62,7 @@ var (
 func (s *service) work() Work {
 	return Work{
 		Name: "make",
-		Parse: func(row rows.Row) (Task, error) {
+		Parse: func(row rows.Row) (operation.Task, error) {
 			name := string(row.Object)
 			if row.Cells != nil {
 				name = row.Cells[0]
@@ -142,11 +141,12 @@ func (t *task) LookUp(
 	return operation.Outcome{}, operation.Absent, nil
 }
 
-func (t *task) Check(context.Context) (string, []session.Change, error) {
+func (t *task) Predict(context.Context) operation.Prediction {
 	if t.name == "missing" {
-		return "", nil, &client.Error{Status: 404, Code: api.CodeNotFound, Message: "Not found."}
+		return operation.Prediction{
+			Err: &client.Error{Status: 404, Code: api.CodeNotFound, Message: "Not found."}}
 	}
-	return "It would be made.", nil, nil
+	return operation.Prediction{Message: "It would be made."}
 }
 
 func (t *task) After(line int) error {

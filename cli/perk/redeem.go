@@ -111,10 +111,9 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 		return s.PredictedDryRun(ctx, func(c *client.Client) error {
 			_, _, err := c.Redeem(ctx, o.perkID, request, o.key.Value)
 			return err
-		}, func(c *client.Client, _ int) (string, []session.Change, error) {
+		}, func(c *client.Client, _ int) operation.Prediction {
 			r := newRedeemer(func() (*client.Client, error) { return c, nil })
-			row := &redeemTask{redeemer: r, Redeem: operation.Redeem{PerkID: o.perkID, Request: request}}
-			return row.Check(ctx)
+			return (&redeemTask{redeemer: r, Redeem: operation.Redeem{PerkID: o.perkID, Request: request}}).Predict(ctx)
 		})
 	}
 	c, connection, err := s.ConnectToChange(ctx)

@@ -4,22 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/sync/singleflight"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
-	"example.com/perks/cli/session"
 )
 
 // redeemRun names the work of a run.
@@ -64,19 +57,16 @@ func readID(into *string, value bulk.Value, rule func(string) string, problems a
 
 // redeemer is what the rows of a run share.
 type redeemer struct {
-	connect  func() (*client.Client, error)
-	columns  *bulk.KnownColumns
-	requests singleflight.Group
-	perks    *lru.Cache[string, knownPerk]
+	connect func() (*client.Client, error)
+	columns *bulk.KnownColumns
+	check   *operation.EligibilityCheck
 
-	lacksCheck atomic.Bool // the service does not tell this client who can redeem what
-	assumeMine bool        // nobody else redeems for the users of the file
-	resends    bool        // nobody minds if a row whose outcome is unknown is redeemed twice
+	assumeMine bool // nobody else redeems for the users of the file
+	resends    bool // nobody minds if a row whose outcome is unknown is redeemed twice
 }
 
 func newRedeemer(connect func() (*client.Client, error)) *redeemer {
-	perks, _ := lru.New[string, knownPerk](maxKnownPerks) // fails only for a size below 1
-	return &redeemer{connect: connect, columns: redeemColumns(), perks: perks}
+	return &redeemer{connect: connect, columns: redeemColumns(), check: operation.NewEligibilityCheck(connect)}
 }
 
 func (r *redeemer) work() bulk.Work {
@@ -84,10 +74,11 @@ func (r *redeemer) work() bulk.Work {
 		c, err := r.connect()
 		return err == nil && c.HonoursKeys()
 	}
-	return bulk.Work{Name: redeemRun, Parse: r.parse, HonoursKeys: honoursKeys, Resends: r.resends}
+	return bulk.Work{Name: redeemRun, Parse: r.parse, Predictions: api.MaxPairs, HonoursKeys: honoursKeys,
+		Resends: r.resends}
 }
 
-func (r *redeemer) parse(row rows.Row) (bulk.Task, error) {
+func (r *redeemer) parse(row rows.Row) (operation.Task, error) {
 	parsed, err := parseRedeemRow(r.columns, row)
 	if err != nil {
 		return nil, err
@@ -139,33 +130,10 @@ func (t *redeemTask) LookUp(
 	return o, event, err
 }
 
-// Check asks whether the user could redeem the perk now.
-func (t *redeemTask) Check(ctx context.Context) (string, []session.Change, error) {
-	c, err := t.connect()
-	if err != nil {
-		return "", nil, err
-	}
-	if !t.lacksCheck.Load() {
-		answer, err := c.Eligibility(ctx, t.PerkID, t.Request.UserID)
-		if err == nil {
-			err = answer.Refusal()
-		}
-		if !client.IsUnsupported(err) && api.CodeOf(err) != api.CodeInsufficientScope {
-			return fmt.Sprintf("User %q can redeem perk %q now.", t.Request.UserID, t.PerkID), nil, err
-		}
-		t.lacksCheck.Store(true)
-	}
-	message, err := t.guess(ctx, c)
-	return message, nil, err
-}
-
-// guess predicts from the lists what a service without a check of eligibility would say.
-func (t *redeemTask) guess(ctx context.Context, c *client.Client) (string, error) {
-	perk, err := t.find(ctx, c, t.PerkID)
-	if err != nil {
-		return "", err
-	}
-	return perk.predict(ctx, c, t.Request.UserID, time.Now())
+// Predict asks whether the user could redeem the perk now.
+func (t *redeemTask) Predict(ctx context.Context) (p operation.Prediction) {
+	p.Message, p.Err = t.check.Predict(ctx, api.Pair{PerkID: t.PerkID, UserID: t.Request.UserID})
+	return p
 }
 
 // After says that a user can redeem a perk once.
@@ -177,95 +145,6 @@ func (t *redeemTask) After(line int) error {
 func outcomeOf(redemption api.Redemption) operation.Outcome {
 	return operation.Outcome{ID: redemption.ID, Status: http.StatusCreated,
 		RedemptionStatus: redemption.Status, Err: notInForce(redemption)}
-}
-
-// maxKnownPerks bounds the cache of perks. Most files are about few.
-const maxKnownPerks = 4096
-
-// maxPages bounds the pages of a user's list that a prediction reads.
-const maxPages = 20
-
-// knownPerk is the reply to a request for a perk.
-type knownPerk struct {
-	api.Perk // only the fields that a prediction needs
-	err      error
-}
-
-// find reads a perk, or takes it from the cache: a million rows about ten perks need ten requests. It caches perks and
-// that there is none, but no other failure.
-func (r *redeemer) find(ctx context.Context, c *client.Client, id string) (knownPerk, error) {
-	reply, _, _ := r.requests.Do(id, func() (any, error) {
-		if known, ok := r.perks.Get(id); ok {
-			return known, nil
-		}
-		perk, err := c.Perk(ctx, id)
-		reply := knownPerk{api.Perk{ID: perk.ID, Title: perk.Title, City: perk.City, ValidFrom: perk.ValidFrom,
-			ValidTo: perk.ValidTo}, err}
-		if err == nil || client.IsNotFound(err) {
-			r.perks.Add(id, reply)
-		}
-		return reply, nil
-	})
-	perk := reply.(knownPerk)
-	return perk, perk.err
-}
-
-// predict reads whether the user could redeem the perk now: the service lists it as available to the user. Otherwise
-// predict finds the reason, in the order in which the service checks.
-func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string,
-	err error) {
-	// Filters by the perk's own fields shorten the list. A server that does not know them sends all of it.
-	filter, options := api.PerkFilter{Query: p.Title}, client.ListOptions{PerPage: api.MaxPerPage}
-	if strings.TrimSpace(p.City) == p.City { // our server trims the filter, but not the perk's city
-		filter.City = p.City
-	}
-	available, whole, err := contains(c.UserPerkPages(ctx, userID, filter, options),
-		func(perk api.Perk) bool { return perk.ID == p.ID })
-	switch {
-	case err != nil:
-		return "", err
-	case available:
-		return fmt.Sprintf("User %q can probably redeem perk %q now: it is among the perks for that user.", userID,
-			p.ID), nil
-	}
-	redeemed, _, err := contains(c.UserRedemptionPages(ctx, userID, options),
-		func(r api.Redemption) bool {
-			return r.PerkID == p.ID && r.Status != api.StatusRejected
-		})
-	switch {
-	case err != nil:
-		return "", err
-	case redeemed:
-		return "", api.Errorf(api.CodeAlreadyRedeemed, "User %q has already redeemed perk %q.", userID, p.ID)
-	case p.ValidFrom != nil && now.Before(*p.ValidFrom):
-		return "", api.Errorf(api.CodePerkNotStarted, "Perk %q cannot be redeemed before %s.", p.ID,
-			p.ValidFrom.UTC().Format(time.RFC3339))
-	case p.ValidTo != nil && !now.Before(*p.ValidTo):
-		return "", api.Errorf(api.CodePerkExpired, "Perk %q could be redeemed until %s.", p.ID,
-			p.ValidTo.UTC().Format(time.RFC3339))
-	case whole:
-		return "", api.Errorf(api.CodeConflict,
-			"Perk %q is not among the perks for user %q. The service does not say why.", p.ID, userID)
-	}
-	return fmt.Sprintf("User %q may be able to redeem perk %q. The list of perks is too long to tell.",
-		userID, p.ID), nil
-}
-
-// contains searches the first pages of a list; whole is false if it gave up before the end.
-func contains[T any](pages client.Pages[T], wanted func(T) bool) (found, whole bool, err error) {
-	read := 0
-	for page, err := range pages {
-		if err != nil {
-			return false, false, err
-		}
-		if slices.ContainsFunc(page.Data, wanted) {
-			return true, true, nil
-		}
-		if read++; read == maxPages {
-			return false, false, nil
-		}
-	}
-	return false, true, nil
 }
 
 // metadataPrefix starts the names of CSV columns for single members of the metadata.

@@ -50,7 +50,7 @@ func NewUndo(s *session.Session) *cobra.Command {
 				c, _, err := s.Connect()
 				return c, err
 			})
-			u.Work = bulk.Work{Name: "bulk undo", Parse: func(row rows.Row) (bulk.Task, error) {
+			u.Work = bulk.Work{Name: "bulk undo", Parse: func(row rows.Row) (operation.Task, error) {
 				t := &undoTask{connect: connect, reason: reason}
 				return t, json.Unmarshal(row.Object, &t.made) // a line of results always is one
 			}}
@@ -150,24 +150,26 @@ func (t *undoTask) read(ctx context.Context) (api.RedemptionRecord, error) {
 	return record, err
 }
 
-// Check tells what would become of the redemption.
-func (t *undoTask) Check(ctx context.Context) (string, []session.Change, error) {
+// Predict tells what would become of the redemption.
+func (t *undoTask) Predict(ctx context.Context) operation.Prediction {
 	record, err := t.read(ctx)
 	if err != nil {
-		return "", nil, err
+		return operation.Prediction{Err: err}
 	}
 	after := api.StatusVoided
 	switch {
 	case isTakenBack(record):
-		return "Redemption " + record.ID + " is " + string(record.Status) + " already.", nil, nil
+		return operation.Prediction{Message: "Redemption " + record.ID + " is " + string(record.Status) + " already."}
 	case record.Status == api.StatusPending:
 		after = api.StatusRejected
 	}
 	from, _ := json.Marshal(record.Status) // a string always marshals
 	to, _ := json.Marshal(after)
-	message := "Redemption " + record.ID + " of " + record.PerkID + " by " + record.UserID + " would be " +
-		string(after) + "."
-	return message, []session.Change{{Field: "status", From: from, To: to}}, nil
+	return operation.Prediction{
+		Message: "Redemption " + record.ID + " of " + record.PerkID + " by " + record.UserID + " would be " +
+			string(after) + ".",
+		Changes: []operation.FieldChange{{Field: "status", From: from, To: to}},
+	}
 }
 
 // After allows a redemption to be taken back twice.

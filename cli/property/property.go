@@ -214,8 +214,9 @@ func runDry(ctx context.Context, s *session.Session, edits ...operation.Property
 			}
 		}
 		return nil
-	}, func(c *client.Client, at int) (string, []session.Change, error) {
-		return (&task{PropertySaving: edits[at], connect: func() (*client.Client, error) { return c, nil }}).Check(ctx)
+	}, func(c *client.Client, at int) operation.Prediction {
+		t := &task{PropertySaving: edits[at], connect: func() (*client.Client, error) { return c, nil }}
+		return t.Predict(ctx)
 	})
 }
 
@@ -282,7 +283,7 @@ func runFile(
 		c, _, err := s.Connect()
 		return c, err
 	})
-	return bulk.Run(ctx, s, flags, bulk.Work{Name: name, Parse: func(row rows.Row) (bulk.Task, error) {
+	return bulk.Run(ctx, s, flags, bulk.Work{Name: name, Parse: func(row rows.Row) (operation.Task, error) {
 		t, err := parse(known, row)
 		if err != nil {
 			return nil, err

@@ -19,7 +19,6 @@ import (
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/session"
 )
 
 // The columns that guard a row: people write if_match, and property get exports etag.
@@ -199,26 +198,27 @@ func (t *task) outcome() operation.Outcome {
 	return operation.Outcome{ID: string(t.ID), Status: http.StatusOK}
 }
 
-// Check compares the property with what the row wants, and its version with the ETag of the row.
-func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
+// Predict compares the property with what the row wants, and its version with the ETag of the row.
+func (t *task) Predict(ctx context.Context) (p operation.Prediction) {
 	c, err := t.connect()
 	if err != nil {
-		return "", nil, err
+		return operation.Prediction{Err: err}
 	}
 	now := t.Read(ctx, c)
 	if err := t.checkInvalid(now); err != nil {
-		return "", nil, err
+		return operation.Prediction{Err: err}
 	}
 	before, etag := now.Current.Record, now.Current.ETag
 	if t.isGuarded() && !strings.Contains(t.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list
-		return "", nil, api.Errorf(api.CodePreconditionFailed,
-			"Property %s has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)
+		return operation.Prediction{Err: api.Errorf(api.CodePreconditionFailed,
+			"Property %s has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)}
 	}
 	if t.Delete {
-		return fmt.Sprintf("Property %s, %q, would be deleted.", t.ID, before.Title), nil, nil
+		return operation.Prediction{Message: fmt.Sprintf("Property %s, %q, would be deleted.", t.ID, before.Title)}
 	}
-	changes, err := changesOf(before, before.With(t.Patch))
-	return sentenceOf(t.ID, changes), changes, err
+	p.Changes, p.Err = changesOf(before, before.With(t.Patch))
+	p.Message = sentenceOf(t.ID, p.Changes)
+	return p
 }
 
 // After says that a deleted property cannot be deleted again, and that a change makes the ETag of a later row outdated.
@@ -235,7 +235,7 @@ func (t *task) After(line int) error {
 
 func (t *task) isGuarded() bool { return t.ETag != "" && t.ETag != "*" }
 
-func changesOf(before, after api.Property) ([]session.Change, error) {
+func changesOf(before, after api.Property) ([]operation.FieldChange, error) {
 	members := func(of api.PropertyPatch) (members map[string]json.RawMessage, err error) {
 		text, err := json.Marshal(of)
 		if err != nil {
@@ -246,15 +246,15 @@ func changesOf(before, after api.Property) ([]session.Change, error) {
 	changed := api.PropertyChanges(before, after)
 	old, err := members(api.PropertyChanges(after, before))
 	edited, err2 := members(changed)
-	var changes []session.Change
+	var changes []operation.FieldChange
 	for _, field := range changed.Fields() {
-		changes = append(changes, session.Change{Field: field, From: old[field], To: edited[field]})
+		changes = append(changes, operation.FieldChange{Field: field, From: old[field], To: edited[field]})
 	}
 	return changes, errors.Join(err, err2)
 }
 
 // sentenceOf describes the changes. It cuts long values, which the data has in full.
-func sentenceOf(id api.PropertyID, changes []session.Change) string {
+func sentenceOf(id api.PropertyID, changes []operation.FieldChange) string {
 	if len(changes) == 0 {
 		return fmt.Sprintf("Property %s would stay as it is.", id)
 	}

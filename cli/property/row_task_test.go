@@ -8,7 +8,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/operation"
-	"example.com/perks/cli/bulk"
 	"example.com/perks/server/servertest"
 )
 
@@ -24,7 +23,7 @@ func newTestServer(t *testing.T) connector {
 	return func() (*client.Client, error) { return c, nil }
 }
 
-func (connect connector) update(t *testing.T, file string) bulk.Task {
+func (connect connector) update(t *testing.T, file string) operation.Task {
 	t.Helper()
 	e, err := parseUpdateRow(updateColumns(), firstRow(t, file))
 	if err != nil {
@@ -34,7 +33,7 @@ func (connect connector) update(t *testing.T, file string) bulk.Task {
 	return e
 }
 
-func (connect connector) remove(t *testing.T, file string) bulk.Task {
+func (connect connector) remove(t *testing.T, file string) operation.Task {
 	t.Helper()
 	e, err := parseDeleteRow(deleteColumns(), firstRow(t, file))
 	if err != nil {
@@ -129,25 +128,25 @@ func TestETagGuardsTheProperty(t *testing.T) {
 	first := connect.update(t, "id,title,if_match\n42,Loft,"+quoted+"\n")
 	second := connect.update(t, "id,title,if_match\n42,Barn,"+quoted+"\n")
 	removal := connect.remove(t, "id,if_match\n42,"+quoted+"\n")
-	for _, task := range []bulk.Task{first, second, removal} {
-		if _, _, err := task.Check(t.Context()); err != nil {
+	for _, task := range []operation.Task{first, second, removal} {
+		if err := task.Predict(t.Context()).Err; err != nil {
 			t.Errorf("check before the update: %v", err)
 		}
 	}
 	if _, _, err := first.Send(t.Context(), "k"); err != nil {
 		t.Fatal(err)
 	}
-	for _, task := range []bulk.Task{second, removal} {
+	for _, task := range []operation.Task{second, removal} {
 		if _, _, err := task.Send(t.Context(), "k"); api.CodeOf(err) != api.CodePreconditionFailed {
 			t.Errorf("stale version: %v", err)
 		}
-		if _, _, err := task.Check(t.Context()); api.CodeOf(err) != api.CodePreconditionFailed {
+		if err := task.Predict(t.Context()).Err; api.CodeOf(err) != api.CodePreconditionFailed {
 			t.Errorf("check of a stale version: %v", err)
 		}
 	}
 	for _, version := range []string{"*", connect.version(t), `"other", ` + connect.version(t)} {
 		task := task{PropertySaving: deletion("42", version), connect: connect}
-		if _, _, err := task.Check(t.Context()); err != nil {
+		if err := task.Predict(t.Context()).Err; err != nil {
 			t.Errorf("check of %s: %v", version, err)
 		}
 	}
@@ -157,8 +156,8 @@ func TestMissingProperty(t *testing.T) {
 	connect := newTestServer(t)
 	update := connect.update(t, "id,title\n7,Loft\n")
 	deletion := connect.remove(t, "id\n7\n")
-	for _, task := range []bulk.Task{update, deletion} {
-		if _, _, err := task.Check(t.Context()); api.CodeOf(err) != api.CodeNotFound {
+	for _, task := range []operation.Task{update, deletion} {
+		if err := task.Predict(t.Context()).Err; api.CodeOf(err) != api.CodeNotFound {
 			t.Errorf("check: %v", err)
 		}
 		if _, _, err := task.Send(t.Context(), "k"); api.CodeOf(err) != api.CodeNotFound {
@@ -174,10 +173,10 @@ func TestMissingProperty(t *testing.T) {
 func TestTaskWithoutConnectionFails(t *testing.T) {
 	broken := errors.New("no connection")
 	connect := connector(func() (*client.Client, error) { return nil, broken })
-	for _, task := range []bulk.Task{connect.update(t, "id,title\n42,Loft\n"), connect.remove(t, "id\n42\n")} {
+	for _, task := range []operation.Task{connect.update(t, "id,title\n42,Loft\n"), connect.remove(t, "id\n42\n")} {
 		_, _, do := task.Send(t.Context(), "k")
 		_, _, done := task.LookUp(t.Context(), time.Now(), nil)
-		_, _, check := task.Check(t.Context())
+		check := task.Predict(t.Context()).Err
 		for _, err := range []error{do, done, check} {
 			if err != broken {
 				t.Errorf("%v", err)

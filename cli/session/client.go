@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 )
@@ -255,10 +255,10 @@ func (s *Session) secret(ctx context.Context, connection Connection) (string, er
 
 // Prediction is what a change would do, as far as reading can tell.
 type Prediction struct {
-	Outcome string   `json:"outcome"` // one of the three below
-	Code    string   `json:"code"`    // of the expected error, "" if none is
-	Message string   `json:"message"` // for people
-	Changes []Change `json:"changes"`
+	Outcome string                  `json:"outcome"` // one of the three below
+	Code    string                  `json:"code"`    // of the expected error, "" if none is
+	Message string                  `json:"message"` // for people
+	Changes []operation.FieldChange `json:"changes"`
 }
 
 // The outcomes of a Prediction.
@@ -268,24 +268,18 @@ const (
 	WouldBeUnknown = "unknown" // the service could not be read
 )
 
-// Change is the old and the new value of a field.
-type Change struct {
-	Field string          `json:"field"`
-	From  json.RawMessage `json:"from"`
-	To    json.RawMessage `json:"to"`
-}
-
-// Predict describes what a check has found: the changes, or the expected error.
-func Predict(message string, changes []Change, err error) Prediction {
-	if changes == nil {
-		changes = []Change{}
+// NewPrediction describes what reading has found: the changes, or the expected error.
+func NewPrediction(found operation.Prediction) Prediction {
+	p := Prediction{Outcome: WouldWork, Message: found.Message, Changes: found.Changes}
+	if p.Changes == nil {
+		p.Changes = []operation.FieldChange{}
 	}
-	if err == nil {
-		return Prediction{Outcome: WouldWork, Message: message, Changes: changes}
+	if found.Err == nil {
+		return p
 	}
-	report := output.NewReport(err)
-	p := Prediction{Outcome: WouldBeUnknown, Code: report.Code, Message: report.Sentence(), Changes: changes}
-	switch output.ExitCode(err) {
+	report := output.NewReport(found.Err)
+	p.Outcome, p.Code, p.Message = WouldBeUnknown, report.Code, report.Sentence()
+	switch output.ExitCode(found.Err) {
 	case command.ExitUsage, command.ExitNotFound, command.ExitConflict, command.ExitFailed:
 		p.Outcome = WouldFail
 	}
@@ -307,7 +301,7 @@ func (s *Session) DryRun(ctx context.Context, change func(*client.Client) error)
 // first that would fail.
 func (s *Session) PredictedDryRun(
 	ctx context.Context, change func(*client.Client) error,
-	predict func(c *client.Client, at int) (string, []Change, error),
+	predict func(c *client.Client, at int) operation.Prediction,
 ) error {
 	connection, requests, err := s.dryRun(change)
 	if err != nil {
@@ -324,11 +318,11 @@ func (s *Session) PredictedDryRun(
 	records := make([]predicted, len(requests))
 	var first error
 	for at, request := range requests {
-		message, changes, err := predict(c, at)
-		records[at] = predicted{request, Predict(message, changes, err)}
-		first = cmp.Or(first, err)
-		if err == nil {
-			s.Streams.Note("%s", message)
+		found := predict(c, at)
+		records[at] = predicted{request, NewPrediction(found)}
+		first = cmp.Or(first, found.Err)
+		if found.Err == nil {
+			s.Streams.Note("%s", found.Message)
 		}
 	}
 	s.Streams.Note("No change was sent to %s.", connection.APIURL)

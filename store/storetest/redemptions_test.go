@@ -288,18 +288,25 @@ var redemptionTests = []test{
 			perk("early", from(now.Add(time.Hour))), perk("late", to(now)))
 		f.redeem(attempt("held", "ann"))
 		f.decide(f.redeem(attempt("void", "ann")).Redemption.ID, api.StatusVoided)
-		for id, code := range map[string]api.Code{
+		codes := map[string]api.Code{
 			"p": "", "void": "", "held": api.CodeAlreadyRedeemed, "none": api.CodeSoldOut,
 			"early": api.CodePerkNotStarted, "late": api.CodePerkExpired,
-			"missing": api.CodeNotFound, "\xff": api.CodeNotFound,
-		} {
-			err := f.CheckRedeem(f.ctx, attempt(id, "ann"))
-			f.equal("the code of "+id, api.CodeOf(err), code)
 		}
-		unknown := attempt("p", "bob")
-		f.equal("an unknown user", store.IsUserNotFound(f.CheckRedeem(f.ctx, unknown)), true)
+		pairs := []api.Pair{{PerkID: "missing", UserID: "ann"}, {PerkID: "p", UserID: "bob"}}
+		for id := range codes {
+			pairs = append(pairs, api.Pair{PerkID: id, UserID: "ann"})
+		}
+		states, err := f.Eligibility(f.ctx, append(pairs, pairs...))
+		f.must(err)
+		f.equal("pairs whose perk there is", len(states), len(pairs)-1)
+		for id, code := range codes {
+			state := states[api.Pair{PerkID: id, UserID: "ann"}]
+			f.equal("the code of "+id, api.CodeOf(state.Refusal(attempt(id, "ann"))), code)
+		}
+		unknown, state := attempt("p", "bob"), states[pairs[1]]
+		f.equal("an unknown user", store.IsUserNotFound(state.Refusal(unknown)), true)
 		unknown.CreateUser = true
-		f.must(f.CheckRedeem(f.ctx, unknown))
+		f.must(state.Refusal(unknown))
 		f.equal("nothing was redeemed", len(f.redemptions("ann")), 2)
 	}},
 	{"a decision about an unknown redemption is not found", func(f *fixture) {

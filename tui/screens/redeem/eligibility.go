@@ -36,7 +36,7 @@ const (
 	mostFound          = 10
 	typingPause        = 300 * time.Millisecond
 	eligibilityTimeout = 5 * time.Second
-	maxAnswers         = 10 // each perk takes a request
+	maxAnswers         = 10 // a service of an older version takes a request for each perk
 )
 
 // checkEligibility asks about the typed user, once nothing was typed for a while.
@@ -101,17 +101,19 @@ func askEligibility(ctx context.Context, c *client.Client, perks []api.Perk, use
 	ctx, cancel := context.WithTimeout(ctx, eligibilityTimeout)
 	defer cancel()
 	e := eligibility{userID: userID}
-	for _, perk := range perks {
-		answer, err := c.Eligibility(ctx, perk.ID, userID)
-		switch {
-		case ctx.Err() != nil: // slow is not unreachable
-			return e, context.Canceled
-		case errors.As(err, new(*client.Error)):
-			return eligibility{userID: userID, unanswered: screen.IsLacking(err)}, nil
-		case err != nil:
-			return e, err
-		}
-		e.answers = append(e.answers, answer)
+	pairs := make([]api.Pair, len(perks))
+	for i, perk := range perks {
+		pairs[i] = api.Pair{PerkID: perk.ID, UserID: userID}
+	}
+	var err error
+	e.answers, err = c.Eligibilities(ctx, pairs)
+	switch {
+	case ctx.Err() != nil: // slow is not unreachable
+		return e, context.Canceled
+	case errors.As(err, new(*client.Error)):
+		return eligibility{userID: userID, unanswered: screen.IsLacking(err)}, nil
+	case err != nil:
+		return e, err
 	}
 	if only := e.answers[0]; len(perks) == 1 && api.CodeOf(only.Refusal()) == api.CodeAlreadyRedeemed {
 		if r, err := findExisting(ctx, c, perks[0].ID, userID); err == nil && r != nil {
