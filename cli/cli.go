@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -28,17 +27,21 @@ import (
 	"example.com/perks/cli/session"
 )
 
+// The groups of commands in the root's help.
+const work, access, other = "work", "access", "other"
+
 // members makes each command below the root.
 var members = []struct {
-	name string
-	make func(*session.Session) *cobra.Command
+	group, name string
+	make        func(*session.Session) *cobra.Command
 }{
-	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami},
-	{"profile", auth.NewProfile}, {"config", newConfig},
-	{"perk", perk.New}, {"redeem", perk.NewRedeem}, {"user", perk.NewUser}, {"property", property.New},
-	{"redemption", redemption.New}, {"events", event.New}, {"bulk", newBulk}, {"report", redemption.NewReport},
-	{"tui", newTUI},
-	{"api", newAPI}, {"explain", newExplain}, {"open", newOpen}, {"doctor", doctor.New}, {"version", newVersion},
+	{access, "auth", auth.New}, {access, "login", auth.NewLogin}, {access, "logout", auth.NewLogout},
+	{access, "whoami", auth.NewWhoami}, {access, "profile", auth.NewProfile}, {access, "config", newConfig},
+	{work, "perk", perk.New}, {work, "redeem", perk.NewRedeem}, {work, "user", perk.NewUser},
+	{work, "property", property.New}, {work, "redemption", redemption.New}, {work, "events", event.New},
+	{work, "bulk", newBulk}, {work, "report", redemption.NewReport}, {work, "tui", newTUI},
+	{other, "api", newAPI}, {other, "explain", newExplain}, {other, "open", newOpen}, {other, "doctor", doctor.New},
+	{other, "completion", completion.New}, {other, "version", newVersion},
 }
 
 // NewRoot makes the tree of commands for one session.
@@ -67,7 +70,9 @@ func newRoot(s *session.Session, args []string) *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	})
 	for _, m := range needed {
-		root.AddCommand(m.make(s))
+		cmd := m.make(s)
+		cmd.GroupID = m.group
+		root.AddCommand(cmd)
 	}
 	completion.Attach(root, s)
 	explain(root)
@@ -160,20 +165,9 @@ Exit codes:
 
 // explain groups the commands in the root's help, and adds the variables and exit codes to it.
 func explain(root *cobra.Command) {
-	root.AddGroup(&cobra.Group{ID: "work", Title: "Perks and properties:"},
-		&cobra.Group{ID: "access", Title: "Access:"}, &cobra.Group{ID: "other", Title: "More:"})
+	root.AddGroup(&cobra.Group{ID: work, Title: "Perks and properties:"},
+		&cobra.Group{ID: access, Title: "Access:"}, &cobra.Group{ID: other, Title: "More:"})
 	root.SetHelpCommand(newHelp())
-	root.SetHelpCommandGroupID("other")
-	for _, cmd := range root.Commands() {
-		switch cmd.Name() {
-		case "auth", "config", "login", "logout", "whoami", "profile":
-			cmd.GroupID = "access"
-		case "api", "completion", "doctor", "explain", "help", "open", "version":
-			cmd.GroupID = "other"
-		default:
-			cmd.GroupID = "work"
-		}
-	}
 	command.SetHelp(root, Reference)
 }
 
@@ -183,7 +177,7 @@ func newHelp() *cobra.Command {
 		Use:     "help [COMMAND]...",
 		Short:   "Show the help of a command",
 		Example: "  perksctl help perk redeem",
-		GroupID: "other",
+		GroupID: other,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := find(cmd.Root(), args)
 			if err != nil {
@@ -200,21 +194,19 @@ func newHelp() *cobra.Command {
 func completeCommands(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 	if found, err := find(cmd.Root(), args); err == nil {
 		for _, member := range found.Commands() {
-			if member.IsAvailableCommand() && strings.HasPrefix(member.Name(), typed) {
+			if member.IsAvailableCommand() {
 				names = append(names, cobra.CompletionWithDesc(member.Name(), member.Short))
 			}
 		}
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return completion.Beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
 // find returns the command that the words name.
 func find(cmd *cobra.Command, words []string) (*cobra.Command, error) {
 	for _, word := range words {
-		i := slices.IndexFunc(cmd.Commands(), func(member *cobra.Command) bool {
-			return member.Name() == word ||
-				member.HasAlias(word)
-		})
+		isMeant := func(member *cobra.Command) bool { return member.Name() == word || member.HasAlias(word) }
+		i := slices.IndexFunc(cmd.Commands(), isMeant)
 		if i < 0 {
 			return nil, command.Unknown(cmd, word)
 		}

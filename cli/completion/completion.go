@@ -16,10 +16,9 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// Attach adds the completion command to the root, and the completions of the global flags.
+// Attach adds the completions of the global flags to the root.
 func Attach(root *cobra.Command, s *session.Session) {
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newCommand(s))
 	prepare := root.PersistentPreRunE
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Name() == cobra.ShellCompRequestCmd {
@@ -68,7 +67,8 @@ type script struct {
 	Script string `json:"script"`
 }
 
-func newCommand(s *session.Session) *cobra.Command {
+// New makes the command.
+func New(s *session.Session) *cobra.Command {
 	return session.Command(s, output.View{ID: "shell"}, cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print the script that completes commands in a shell",
