@@ -72,11 +72,11 @@ func (s Scopes) Contains(other Scopes) bool {
 
 // String joins the scopes with single spaces, as RFC 6749, section 3.3 writes them.
 func (s Scopes) String() string {
-	return strings.Join(texts(s), " ")
+	return strings.Join(Texts(s), " ")
 }
 
-// texts converts named texts.
-func texts[T ~string](values []T) []string {
+// Texts converts named texts.
+func Texts[T ~string](values []T) []string {
 	converted := make([]string, len(values))
 	for i, value := range values {
 		converted[i] = string(value)

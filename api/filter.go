@@ -369,7 +369,7 @@ var RedemptionFilterFields = []FilterField[RedemptionFilter]{
 // choiceFilter is a field with one of several values. The usage goes before their list.
 func choiceFilter[F any, T ~string](name, label, usage string, choices []T, of func(*F) *T) FilterField[F] {
 	return FilterField[F]{
-		Name: name, Flag: name, Label: label, Usage: usage + listOf(choices), Key: name, Values: texts(choices),
+		Name: name, Flag: name, Label: label, Usage: usage + listOf(choices), Key: name, Values: Texts(choices),
 		isSeparate: true,
 		Get:        func(f F) string { return string(*of(&f)) },
 		Set: func(f *F, text string) string {
@@ -411,7 +411,7 @@ func timeFilter[F any](name, usage string, of func(*F) *time.Time) FilterField[F
 
 // listOf joins choices as a person would: "a, b or c".
 func listOf[T ~string](choices []T) string {
-	names, last := texts(choices), len(choices)-1
+	names, last := Texts(choices), len(choices)-1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"example.com/perks/api"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
@@ -60,7 +61,7 @@ func routeTo(kind, id string) (screen.Route, error) {
 
 func newTUI(s *session.Session) *cobra.Command {
 	o := &tuiOptions{session: s}
-	themes := themeNames()
+	themes := api.Texts(theme.Names())
 	cmd := session.Command(s, output.View{ID: "action"}, cobra.Command{
 		Use:   "tui [KIND ID]",
 		Short: "Work in a terminal UI",
@@ -104,13 +105,6 @@ func newTUI(s *session.Session) *cobra.Command {
 	o.flags.BoolVar(&o.listKeys, "list-keys", false, "list the actions and their keys")
 	completion.Flag(cmd, "theme", completion.Fixed(themes...))
 	return cmd
-}
-
-func themeNames() (names []string) {
-	for _, name := range theme.Names() {
-		names = append(names, string(name))
-	}
-	return names
 }
 
 func runTUI(ctx context.Context, o *tuiOptions, printer *output.Printer[binding]) error {
@@ -394,7 +388,7 @@ func (o *tuiOptions) colours(chosen theme.Name, remembered string) (theme.Name, 
 	switch {
 	case o.theme == "" && s.Flags.NoColour, open && !s.Streams.ColourOut, chosen == theme.None:
 		return theme.None, termenv.Ascii
-	case chosen == "" && slices.Contains(themeNames(), remembered):
+	case chosen == "" && slices.Contains(theme.Names(), theme.Name(remembered)):
 		chosen = theme.Name(remembered)
 	case open || chosen == theme.Auto:
 		chosen = theme.Light

@@ -25,11 +25,8 @@ func (c *Client) Events(
 	if wait >= time.Second {
 		query.Set("wait", strconv.Itoa(int(wait.Seconds())))
 	}
-	if names := make([]string, len(types)); len(names) > 0 {
-		for i, name := range types {
-			names[i] = string(name)
-		}
-		query.Set("type", strings.Join(names, ","))
+	if len(types) > 0 {
+		query.Set("type", strings.Join(api.Texts(types), ","))
 	}
 	call := get(c.partnersPath("/events"), query)
 	res, err := c.fetch(ctx, call, &page)

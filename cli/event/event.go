@@ -35,6 +35,7 @@ type flags struct {
 	follow bool
 	types  []string
 
+	kinds []api.EventType // the types
 	shown int
 	next  string // the position after the last page
 }
@@ -65,16 +66,8 @@ func New(s *session.Session) *cobra.Command {
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "stop after `N` events")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "wait for more")
 	cmd.Flags().StringSliceVar(&f.types, "type", nil, "only events of this `type`; separate several by commas")
-	completion.Flag(cmd, "type", completion.Fixed(typeNames()...))
+	completion.Flag(cmd, "type", completion.Fixed(api.Texts(api.EventTypes())...))
 	return cmd
-}
-
-func typeNames() []string {
-	var names []string
-	for _, name := range api.EventTypes() {
-		names = append(names, string(name))
-	}
-	return names
 }
 
 func (f *flags) check(cmd *cobra.Command, s *session.Session) error {
@@ -93,11 +86,13 @@ func (f *flags) check(cmd *cobra.Command, s *session.Session) error {
 	case f.follow && slices.Contains([]string{output.JSON, output.YAML, output.CSV}, s.Output.Format):
 		return command.Usagef("--follow never ends, so %s cannot be written. Use --output jsonl.", s.Output.Format)
 	}
+	known := api.Texts(api.EventTypes())
 	for _, name := range f.types {
-		if !slices.Contains(typeNames(), name) {
+		if !slices.Contains(known, name) {
 			return command.Usagef("--type %q is not a type of events.%s The types are %s.", name,
-				command.DidYouMean(name, typeNames()), strings.Join(typeNames(), ", "))
+				command.DidYouMean(name, known), strings.Join(known, ", "))
 		}
+		f.kinds = append(f.kinds, api.EventType(name))
 	}
 	return nil
 }
@@ -111,14 +106,15 @@ func (f *flags) run(cmd *cobra.Command, s *session.Session, printer *output.Prin
 		return err
 	}
 	ctx := cmd.Context()
+	events := f.all(f.pages(ctx, s.Streams, c))
 	if !f.follow {
-		return printer.List(ctx, f.all(f.recorded(ctx, s.Streams, c)))
+		return printer.List(ctx, events)
 	}
 	write := func(e api.Event) error { return printer.List(ctx, output.Each([]api.Event{e})) }
 	if s.Output.IsPlain() {
 		write = func(e api.Event) error { return writeLine(s.Streams, e) }
 	}
-	for e, err := range f.all(f.following(ctx, s.Streams, c)) {
+	for e, err := range events {
 		if s.IsTimeUp(err) && f.next != "" {
 			return f.timeUp(s)
 		}
@@ -169,22 +165,15 @@ func (f *flags) all(pages iter.Seq2[api.EventPage, error]) iter.Seq2[api.Event, 
 }
 
 func (f *flags) wants(e api.Event) bool {
-	return len(f.types) == 0 || slices.Contains(f.kinds(), e.Type)
-}
-
-func (f *flags) kinds() (kinds []api.EventType) {
-	for _, name := range f.types {
-		kinds = append(kinds, api.EventType(name))
-	}
-	return kinds
+	return len(f.kinds) == 0 || slices.Contains(f.kinds, e.Type)
 }
 
 // newest returns the last events of the types. A service that cannot choose by type is asked for all that it shows at
 // once, because those of the types may be behind others.
 func (f *flags) newest(ctx context.Context, s *command.Streams, c *client.Client) (api.EventPage, error) {
-	page, err := c.Events(ctx, "", max(1, f.last), 0, f.kinds()...)
+	page, err := c.Events(ctx, "", max(1, f.last), 0, f.kinds...)
 	if isOther := func(e api.Event) bool { return !f.wants(e) }; slices.ContainsFunc(page.Data, isOther) {
-		page, err = c.Events(ctx, "", api.MaxPerPage, 0, f.kinds()...)
+		page, err = c.Events(ctx, "", api.MaxPerPage, 0, f.kinds...)
 		all := len(page.Data)
 		if page.Data = slices.DeleteFunc(page.Data, isOther); len(page.Data) < f.last && all == api.MaxPerPage {
 			s.Warn("This service cannot choose events by type: only its newest %d were searched.", all)
@@ -194,44 +183,31 @@ func (f *flags) newest(ctx context.Context, s *command.Streams, c *client.Client
 	return page, err
 }
 
-// recorded returns the pages of events until now.
-func (f *flags) recorded(
-	ctx context.Context, s *command.Streams, c *client.Client,
-) iter.Seq2[api.EventPage, error] {
+// pages returns the pages of events until now, or with --follow without an end.
+func (f *flags) pages(ctx context.Context, s *command.Streams, c *client.Client) iter.Seq2[api.EventPage, error] {
 	return func(yield func(api.EventPage, error) bool) {
-		if f.after == "" {
-			yield(f.newest(ctx, s, c))
-			return
-		}
-		for after := f.after; ; {
-			page, err := c.Events(ctx, after, api.MaxPerPage, 0, f.kinds()...)
-			if !yield(page, err) || err != nil || !page.More {
-				return
-			}
-			after = page.Next
-		}
-	}
-}
-
-// following returns the pages of events from the last ones on, without an end.
-func (f *flags) following(ctx context.Context, s *command.Streams, c *client.Client) iter.Seq2[api.EventPage, error] {
-	return func(yield func(api.EventPage, error) bool) {
-		after := f.after
+		after, more := f.after, true
 		if after == "" {
 			page, err := f.newest(ctx, s, c)
 			if !yield(page, err) || err != nil {
 				return
 			}
-			after = page.Next
+			after, more = page.Next, false
 		}
-		onOutage := func(err error) {
-			s.Warn("%s. The events resume without a gap when the service is back.",
-				strings.TrimSuffix(err.Error(), "."))
+		if f.follow {
+			onOutage := func(err error) {
+				s.Warn("%s. The events resume without a gap when the service is back.",
+					strings.TrimSuffix(err.Error(), "."))
+			}
+			c.FollowEvents(ctx, after, onOutage, f.kinds...)(yield)
+			return
 		}
-		for page, err := range c.FollowEvents(ctx, after, onOutage, f.kinds()...) {
-			if !yield(page, err) {
+		for more {
+			page, err := c.Events(ctx, after, api.MaxPerPage, 0, f.kinds...)
+			if !yield(page, err) || err != nil {
 				return
 			}
+			after, more = page.Next, page.More
 		}
 	}
 }

@@ -379,7 +379,7 @@ func Each[ID ~string, T any](
 		if err != nil {
 			failure = command.ErrorOf(len(ids), noun+" "+string(id), err)
 			if left := ids[i+1:]; len(left) > 0 {
-				advice := "Not tried: " + joined(left) + "."
+				advice := "Not tried: " + strings.Join(api.Texts(left), ", ") + "."
 				if advised, ok := errors.AsType[*command.Advised](err); ok {
 					advice += "\n" + advised.Advice
 				}
@@ -396,12 +396,4 @@ func Each[ID ~string, T any](
 		return printer.Done(ctx, changed[0])
 	}
 	return failure
-}
-
-func joined[ID ~string](ids []ID) string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = string(id)
-	}
-	return strings.Join(texts, ", ")
 }

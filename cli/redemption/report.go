@@ -29,10 +29,7 @@ func NewReport(s *session.Session) *cobra.Command {
 
 func newReportRedemptions(s *session.Session) *cobra.Command {
 	var by string
-	dimensions := make([]string, 0, len(api.ReportDimensions()))
-	for _, dimension := range api.ReportDimensions() {
-		dimensions = append(dimensions, string(dimension))
-	}
+	dimensions := api.Texts(api.ReportDimensions())
 	cmd := session.Writes[api.ReportRow](s, &cobra.Command{
 		Use:   "redemptions",
 		Short: "Count redemptions by day, perk, city or status",
