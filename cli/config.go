@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 	"example.com/perks/tui/actions"
@@ -38,14 +41,8 @@ const (
 // settings returns every setting that a configuration can have, except keys of actions that it does not change.
 func settings(s *session.Session, c session.Config) []setting {
 	all := []setting{
-		{"current", c.CurrentName(), c.Names(), func(c *session.Config, name string) error {
-			if _, known := c.Profiles[name]; !known {
-				return session.UnknownProfile(name, *c)
-			}
-			c.Current = name
-			return nil
-		}},
-		{"tui.theme", c.TUI.Theme, themeNames(), func(c *session.Config, name string) error {
+		{"current", c.CurrentName(), c.Names(), (*session.Config).Use},
+		{"tui.theme", c.TUI.Theme, api.Texts(theme.Names()), func(c *session.Config, name string) error {
 			if _, err := theme.Parse(name); err != nil {
 				return command.Usagef("tui.theme: %s.", err)
 			}
@@ -62,9 +59,7 @@ func settings(s *session.Session, c session.Config) []setting {
 		p := c.Profiles[name]
 		change := func(key string, on bool, set func(*session.Profile, bool)) setting {
 			return toggle(profilesPrefix+name+"."+key, on, func(c *session.Config, on bool) {
-				p := c.Profiles[name]
-				set(&p, on)
-				c.Profiles[name] = p
+				_ = c.Change(name, func(p *session.Profile) { set(p, on) }) // there is one
 			})
 		}
 		all = append(all,
@@ -73,11 +68,8 @@ func settings(s *session.Session, c session.Config) []setting {
 			setting{key: profilesPrefix + name + ".insecure-http", value: p.InsecureHTTP},
 			setting{key: profilesPrefix + name + ".ca-cert", value: p.CACert,
 				set: func(c *session.Config, path string) error {
-					p := c.Profiles[name]
-					p.CACert = path
 					_, err := s.Roots(path)
-					c.Profiles[name] = p
-					return err
+					return cmp.Or(err, c.Change(name, func(p *session.Profile) { p.CACert = path }))
 				}},
 			change("sandbox", p.Sandbox, func(p *session.Profile, on bool) { p.Sandbox = on }),
 			change("read-only", p.ReadOnly, func(p *session.Profile, on bool) { p.ReadOnly = on }),
@@ -264,9 +256,8 @@ func completeSettings(s *session.Session, values bool) cobra.CompletionFunc {
 			}
 		case len(args) == 1 && values:
 			one, _ := findSetting(s, c, args[0])
-			found = slices.Clone(one.choices)
+			found = one.choices
 		}
-		return slices.DeleteFunc(found, func(text string) bool { return !strings.HasPrefix(text, typed) }),
-			cobra.ShellCompDirectiveNoFileComp
+		return completion.Beginning(found, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -103,7 +104,7 @@ func completeExplain(_ *cobra.Command, args []string, typed string) (names []str
 			names = append(names, e.Name)
 		}
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, typed) }), directive
+	return completion.Beginning(names, typed), directive
 }
 
 func explainedRecords() []explanation {

@@ -117,13 +117,7 @@ func newUse(s *session.Session) *cobra.Command {
 		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),
 	}, func(cmd *cobra.Command, args []string, printer *output.Printer[entry]) error {
 		name := args[0]
-		c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
-			if _, known := c.Profiles[name]; !known {
-				return session.UnknownProfile(name, *c)
-			}
-			c.Current = name
-			return nil
-		})
+		c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error { return c.Use(name) })
 		if err != nil {
 			return err
 		}
@@ -169,18 +163,14 @@ func newSet(s *session.Session) *cobra.Command {
 			return command.Usagef("Nothing to set. Give --read-only or --protected, or one of them with =false.")
 		}
 		c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
-			p, known := c.Profiles[name]
-			if !known {
-				return session.UnknownProfile(name, *c)
-			}
-			if flags.Changed("read-only") {
-				p.ReadOnly = readOnly
-			}
-			if flags.Changed("protected") {
-				p.Protected = protected
-			}
-			c.Profiles[name] = p
-			return nil
+			return c.Change(name, func(p *session.Profile) {
+				if flags.Changed("read-only") {
+					p.ReadOnly = readOnly
+				}
+				if flags.Changed("protected") {
+					p.Protected = protected
+				}
+			})
 		})
 		if err != nil {
 			return err

@@ -61,6 +61,22 @@ func (c Config) Names() []string { return slices.Sorted(maps.Keys(c.Profiles)) }
 // CurrentName returns the name of the profile to use.
 func (c Config) CurrentName() string { return cmp.Or(c.Current, DefaultProfile) }
 
+// Use makes a profile the current one.
+func (c *Config) Use(name string) error {
+	return c.Change(name, func(*Profile) { c.Current = name })
+}
+
+// Change changes a profile. One that does not exist is an error.
+func (c *Config) Change(name string, change func(*Profile)) error {
+	p, known := c.Profiles[name]
+	if !known {
+		return UnknownProfile(name, *c)
+	}
+	change(&p)
+	c.Profiles[name] = p
+	return nil
+}
+
 // Remove deletes a profile. If it was current, the default profile is next, or the only one left; of several none,
 // because the wrong one could be the wrong service.
 func (c *Config) Remove(name string) {
