@@ -31,9 +31,9 @@ type Kind[F, T any] struct {
 	Fetch     func(*client.Client, context.Context, F, client.ListOptions) (api.Page[T], error)
 
 	ID      func(*T) string
-	Title   func(*T) string // "" if it's the id
 	Columns Columns[*T]
-	Facts   func(*T) []widget.Pair // for the preview; nil without any
+	Title   func(*T) string        // of the preview
+	Facts   func(*T) []widget.Pair // in the preview; nil without any
 	Muted   func(*T) bool
 
 	// Values returns the values of a field that completion offers, as far as they are known; nil without any.
@@ -264,8 +264,8 @@ func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {
 
 // isSame tells whether two queries ask for the same rows in the same order.
 func (l *List[F, T]) isSame(a, b query[F]) bool {
-	return l.effective(a) == l.effective(b) && api.FormatQuery(l.Fields, a.filter) == api.FormatQuery(l.Fields,
-		b.filter)
+	return l.effective(a) == l.effective(b) &&
+		api.FormatQuery(l.Fields, a.filter) == api.FormatQuery(l.Fields, b.filter)
 }
 
 // effective is the order of a query that the service has: to sort by distance needs a position, say.

@@ -24,7 +24,6 @@ import (
 type Perks struct {
 	*List[api.PerkFilter, api.Perk]
 	of             PerksOf
-	shell          *screen.Shell
 	categories     *screen.Loader[[]api.Category]
 	cities         *screen.Loader[[]string] // of the newest perks
 	categoriesWait bool                     // choose a category as soon as they are loaded
@@ -47,9 +46,7 @@ type PerksOf struct {
 
 // NewPerks makes a list of perks.
 func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
-	s := &Perks{shell: shell, categories: screen.NewLoader[[]api.Category](shell),
-		cities: screen.NewLoader[[]string](shell)}
-	s.of = of
+	s := &Perks{of: of, categories: screen.NewLoader[[]api.Category](shell), cities: screen.NewLoader[[]string](shell)}
 	says := of.Valid != nil
 	if !says {
 		of.Valid = func(p *api.Perk) (string, theme.Tone) {

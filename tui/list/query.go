@@ -89,10 +89,8 @@ func (l *List[F, T]) read() (q query[F], problems []api.QueryProblem) {
 			continue
 		}
 		known := l.valuesBeginning(field.Name, value)
-		if len(known) > 0 && !slices.ContainsFunc(known, func(name string) bool {
-			return strings.EqualFold(name,
-				value)
-		}) && field.Set(&q.filter, known[0]) == "" {
+		isWhole := slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, value) })
+		if len(known) > 0 && !isWhole && field.Set(&q.filter, known[0]) == "" {
 			q.text = api.FormatQuery(l.Fields, q.filter)
 		}
 	}

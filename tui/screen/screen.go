@@ -277,12 +277,9 @@ func (s *Shell) Browse(address string) tea.Cmd {
 // Remember puts an id first among the recent ones of a kind. Only a failure is shown.
 func (s *Shell) Remember(profile Profile, kind, id string) tea.Cmd {
 	memory := s.Memory
-	return func() tea.Msg {
-		if err := memory.Remember(profile, kind, id); err != nil {
-			return Toast{Warning, Sentence("This "+kind+" was not added to the recent ones: ", err)}
-		}
-		return nil
-	}
+	return warns("This "+kind+" was not added to the recent ones: ", func() error {
+		return memory.Remember(profile, kind, id)
+	})
 }
 
 // titleMark is between the id and the title of a recent record; no id has one.
@@ -328,9 +325,14 @@ func (s *Shell) Keep(name, value string) tea.Cmd {
 	}
 	s.Settings[name] = value
 	memory := s.Memory
+	return warns("The "+name+" setting was not saved: ", func() error { return memory.KeepSetting(name, value) })
+}
+
+// warns is the command that does something, and shows only a failure.
+func warns(before string, do func() error) tea.Cmd {
 	return func() tea.Msg {
-		if err := memory.KeepSetting(name, value); err != nil {
-			return Toast{Warning, Sentence("The "+name+" setting was not saved: ", err)}
+		if err := do(); err != nil {
+			return Toast{Warning, Sentence(before, err)}
 		}
 		return nil
 	}

@@ -298,11 +298,11 @@ func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
 			others[name] = problems
 		}
 	}
-	if first := slices.IndexFunc(f.entries, func(e *entry) bool {
-		return len(e.refused) > 0 &&
-			e.refusedValue == e.value()
-	}); first >= 0 {
-		f.FocusIndex(first)
+	for i, e := range f.entries {
+		if len(e.refused) > 0 && e.refusedValue == e.value() {
+			f.FocusIndex(i)
+			break
+		}
 	}
 	return others
 }

@@ -64,7 +64,7 @@ func Wrapped(style lipgloss.Style, text string, width int) []string {
 	return Capped(style, text, width, math.MaxInt)
 }
 
-// Capped wraps a text into at most so many styled lines. An ellipsis marks what is cut.
+// Capped wraps a text into at most so many styled lines, as AtMost.
 func Capped(style lipgloss.Style, text string, width, most int) []string {
 	lines := Cap(text, width, most)
 	for i, line := range lines {
@@ -75,7 +75,11 @@ func Capped(style lipgloss.Style, text string, width, most int) []string {
 
 // Cap is Capped without a style.
 func Cap(text string, width, most int) []string {
-	lines := display.Wrap(text, width)
+	return AtMost(display.Wrap(text, width), width, most)
+}
+
+// AtMost returns at most so many lines. An ellipsis marks what is cut.
+func AtMost(lines []string, width, most int) []string {
 	if len(lines) > most {
 		lines = lines[:max(0, most)]
 		if most > 0 {

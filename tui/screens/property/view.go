@@ -96,12 +96,7 @@ func (s *Screen) viewEditing() string {
 			notes = append(notes, l.role.style(theme).Render(l.text))
 		}
 	}
-	if most := s.height / 3; len(notes) > most {
-		notes = notes[:most]
-		if most > 0 {
-			notes[most-1] = display.Cut(notes[most-1]+" …", s.width)
-		}
-	}
+	notes = widget.AtMost(notes, s.width, s.height/3)
 	s.formTop = len(notes)
 	s.edit.form.SetTheme(theme)
 	height, status := s.height-len(notes), ""

@@ -23,7 +23,6 @@ type List struct {
 
 func NewList(shell *screen.Shell) *List {
 	s := &List{shell: shell}
-	id := func(u *api.User) string { return u.ID }
 	s.List = list.New(shell, list.Kind[api.UserFilter, api.User]{
 		One: "user", Many: "users", Fields: api.UserFilterFields, IDRule: api.UserIDRule, NoMarks: true,
 		ScopeOfList: true, Empty: "An operator imports them: perksd import users",
@@ -35,7 +34,7 @@ func NewList(shell *screen.Shell) *List {
 			options.Sort = "" // there is one order
 			return c.Users(ctx, f, options)
 		},
-		ID: id, Title: id,
+		ID: func(u *api.User) string { return u.ID },
 		Columns: list.Columns[*api.User]{{
 			Column: widget.Column{Name: "User", Min: 12, Share: 1, Matches: true},
 			Cell:   func(u *api.User) string { return display.Line(u.ID) },

@@ -51,8 +51,7 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 			}
 			return withRecords(ctx, c, id, page)
 		},
-		Open:  func(_ string, r record) tea.Cmd { return open(r) },
-		Title: titles.Perk,
+		Open: func(_ string, r record) tea.Cmd { return open(r) },
 		Columns: list.Columns[record]{
 			{Column: widget.Column{Name: "When", Min: 10}, Sort: newest.Field, Cell: when},
 			{Column: widget.Column{Name: "Title", Min: 18, Share: 4}, Cell: titles.Perk},
