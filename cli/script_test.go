@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,6 +24,7 @@ import (
 	"example.com/perks/cli"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -98,7 +98,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":     exits,
+			"exits":     programs.Exits,
 			"fails":     fails,
 			"completes": completes,
 			"serve":     serve,
@@ -151,27 +151,6 @@ func seed(server *servertest.Server) map[string]string {
 		"API_URL": server.URL, "CLIENT": owner, "SECRET": secret,
 		"OTHER_CLIENT": other, "OTHER_SECRET": otherSecret,
 		"READER": reader, "READER_SECRET": readerSecret,
-	}
-}
-
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE command...")
-	}
-	want, err := strconv.Atoi(args[0])
-	if err != nil {
-		ts.Fatalf("%q is not an exit code", args[0])
-	}
-	got := 0
-	var failed *exec.ExitError
-	err = ts.Exec(args[1], args[2:]...)
-	if errors.As(err, &failed) {
-		got = failed.ExitCode()
-	} else if err != nil {
-		ts.Fatalf("%v", err)
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
 	"example.com/perks/store"
 )
 
@@ -49,7 +50,7 @@ func (p *program) auditCommand() *cobra.Command {
 			"  perksd audit --actor 'operator/*' --since 7d\n" +
 			"  perksd audit --action 'client.*' --limit 20\n" +
 			"  perksd audit --follow --limit 10 -o jsonl",
-		Args: arguments(),
+		Args: command.NoArgs,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.query.Subject, "subject", "",
@@ -69,13 +70,13 @@ func (p *program) auditCommand() *cobra.Command {
 			return err
 		}
 		if o.file != "" {
-			return auditTable.print(p.stdout, o.output.value, archivedAudit(o.file, o.query))
+			return auditTable.print(p.Out, o.output.value, archivedAudit(o.file, o.query))
 		}
 		if o.follow {
 			return p.followAudit(cmd.Context(), o.query, o.output.value)
 		}
 		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
-			return auditTable.print(p.stdout, o.output.value, db.Audit(cmd.Context(), o.query))
+			return auditTable.print(p.Out, o.output.value, db.Audit(cmd.Context(), o.query))
 		})
 	}
 	return cmd
@@ -100,10 +101,10 @@ func (o *auditOptions) read(cmd *cobra.Command, now time.Time) (err error) {
 		}
 	}
 	if o.query.Since, err = readTime(o.since, now); err != nil {
-		return usagef(cmd, "--since %w", err)
+		return usagef(cmd, "--since %s", err)
 	}
 	if o.query.Until, err = readTime(o.until, now); err != nil {
-		return usagef(cmd, "--until %w", err)
+		return usagef(cmd, "--until %s", err)
 	}
 	return nil
 }
@@ -137,7 +138,7 @@ func (p *program) followAudit(ctx context.Context, query store.AuditQuery, forma
 	err := p.withExistingStore(ctx, func(db store.Store) error {
 		ticks, stop := p.every(followInterval)
 		defer stop()
-		f := follower{log: db, query: query, out: p.stdout}
+		f := follower{log: db, query: query, out: p.Out}
 		line := func(cells []string) error {
 			_, err := fmt.Fprintf(&f.buffer, auditLine, cells[0], cells[1], cells[2], cells[3])
 			return err
@@ -149,7 +150,7 @@ func (p *program) followAudit(ctx context.Context, query store.AuditQuery, forma
 			f.format = func(e store.AuditEntry) error { return line(cleanCells(auditTable.cells(e))) }
 			_ = line(auditTable.columns) // a buffer never fails
 		}
-		return f.follow(ctx, ticks, p.stderr)
+		return f.follow(ctx, ticks, p.Err)
 	})
 	if ctx.Err() != nil {
 		return nil

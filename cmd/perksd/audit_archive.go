@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
 	"example.com/perks/store"
 )
 
@@ -59,7 +60,7 @@ func (p *program) auditArchiveCommand() *cobra.Command {
 			"frees it.",
 		Example: "  perksd audit archive --before 2026-01-01 audit-2025.gz\n" +
 			"  perksd audit --file audit-2025.gz --subject property/42 -o json",
-		Args: arguments("FILE"),
+		Args: command.Exactly("FILE"),
 	}
 	cmd.Flags().StringVar(&before, "before", "",
 		"move entries from before this `TIME`: a day, an instant or an age such as 365d")
@@ -69,7 +70,7 @@ func (p *program) auditArchiveCommand() *cobra.Command {
 		at, err := readTime(before, now)
 		switch {
 		case err != nil:
-			return usagef(cmd, "--before %w", err)
+			return usagef(cmd, "--before %s", err)
 		case at.IsZero():
 			return usagef(cmd, "--before is missing")
 		case at.After(now.Add(-minArchiveAge)):
@@ -88,7 +89,7 @@ func (p *program) archiveAudit(ctx context.Context, db store.Store, before time.
 	if errors.Is(err, fs.ErrNotExist) {
 		var written int64
 		if written, err = writeArchive(path, before, db.MovableAudit(ctx, before)); err == nil && written == 0 {
-			_, err = fmt.Fprintf(p.stdout, "No entry from before %s can be archived.\n", timeText(before))
+			_, err = fmt.Fprintf(p.Out, "No entry from before %s can be archived.\n", timeText(before))
 			return err
 		}
 	}
@@ -134,7 +135,7 @@ func (p *program) archiveAudit(ctx context.Context, db store.Store, before time.
 	if err := remove(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "Archived %s from before %s in %s; %s removed now.\n",
+	_, err = fmt.Fprintf(p.Out, "Archived %s from before %s in %s; %s removed now.\n",
 		display.Plural(archived.Entries, "entry", "entries"), timeText(before), path,
 		display.Plural(removed, "entry", "entries"))
 	return err

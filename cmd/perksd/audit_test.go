@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/base64"
 	"io"
 	"iter"
 	"log/slog"
@@ -21,135 +20,6 @@ import (
 	"example.com/perks/store"
 	"example.com/perks/store/storetest"
 )
-
-// deleteProperty deletes a property as its owner, like the server.
-func (o *operator) deleteProperty(id int64) {
-	o.t.Helper()
-	db := o.store()
-	defer db.Close()
-	anyone := func(store.PropertyRecord) error { return nil }
-	if err := db.DeleteProperty(context.Background(), id, store.ClientActor("acme"), o.now, anyone); err != nil {
-		o.t.Fatal(err)
-	}
-}
-
-func TestPropertyRestore(t *testing.T) {
-	o := withClient(t)
-	o.must("import", "properties", o.file("odd.json", "["+odd["properties"]+"]"))
-	before := o.must("export", "properties", "-o", "jsonl")
-	o.deleteProperty(1)
-	equal(t, "restore", "Restored property 1. It belongs to client acme.\n", o.must("property", "restore", "1"))
-	equal(t, "the properties", before, o.must("export", "properties", "-o", "jsonl"))
-
-	o.deleteProperty(1)
-	if restored := o.must("property", "restore", "1", "-o", "json"); !strings.Contains(restored,
-		`"price_pw": "120.50"`) || !strings.Contains(restored, `"owner": "acme"`) {
-		t.Errorf("restore prints %s", restored)
-	}
-	o.refuses(exitFailure, "Property 1 exists; there is nothing to restore.", "property", "restore", "1")
-	o.refuses(exitFailure, "There is no property 2.", "property", "restore", "2")
-	o.refuses(exitUsage, `a property's id is a whole number above 0, not "one" (see 'perksd property restore --help')`,
-		"property", "restore", "one")
-}
-
-func TestAuditShowsActorsAndActions(t *testing.T) {
-	o := withRedemptions(t)
-	o.must("import", "properties", o.file("properties.csv", importable["properties"]))
-	o.must("redemption", "approve", "r-1")
-	o.deleteProperty(2)
-	o.must("property", "restore", "2")
-	o.must("client", "rotate-secret", "acme")
-	o.must("client", "disable", "acme")
-	o.must("client", "enable", "acme")
-	equal(t, "the log", `AT                    ACTOR        ACTION                SUBJECT
-2026-06-15T12:00:00Z  operator     client.create         client/acme
-2026-06-15T12:00:00Z  operator     users.import          users
-2026-06-15T12:00:00Z  operator     perks.import          perks
-2026-06-15T12:01:00Z  client/acme  redemption.create     redemption/r-1
-2026-06-15T12:02:00Z  client/acme  redemption.create     redemption/r-2
-2026-06-15T12:03:00Z  client/acme  redemption.create     redemption/r-3
-2026-06-15T12:03:00Z  operator     properties.import     properties
-2026-06-15T12:03:00Z  operator     redemption.approve    redemption/r-1
-2026-06-15T12:03:00Z  client/acme  property.delete       property/2
-2026-06-15T12:03:00Z  operator     property.restore      property/2
-2026-06-15T12:03:00Z  operator     client.rotate-secret  client/acme
-2026-06-15T12:03:00Z  operator     client.disable        client/acme
-2026-06-15T12:03:00Z  operator     client.enable         client/acme
-`, o.must("audit"))
-	golden(t, "audit_property.json", o.must("audit", "--subject", "property/2", "-o", "json"))
-	golden(t, "audit_property.jsonl", o.must("audit", "--subject", "property/2", "-o", "jsonl"))
-	equal(t, "the log of nothing", "[]\n", o.must("audit", "--subject", "property/9", "-o", "json"))
-}
-
-func TestKeysRotateAddsAKeyAndLetsTheOldOnesExpire(t *testing.T) {
-	o := withClient(t)
-	first := o.must("keys", "rotate")
-	if !strings.HasPrefix(first, "Key ") || !strings.Contains(first, " signs new tokens from ") ||
-		!strings.HasSuffix(first, ". Older keys expire at 2026-06-16T14:00:00Z at the latest.\n") {
-		t.Errorf("keys rotate prints %q", first)
-	}
-	o.must("keys", "rotate")
-	db := o.store()
-	defer db.Close()
-	keys, err := db.SigningKeys(context.Background(), o.now)
-	if err != nil || len(keys) != 2 {
-		t.Fatalf("the keys are %d, %v", len(keys), err)
-	}
-	expiring := 0
-	for _, key := range keys {
-		if !key.ExpiresAt.IsZero() {
-			expiring++
-		}
-		if strings.Contains(o.must("audit", "-o", "json"), base64.StdEncoding.EncodeToString(key.Secret)) {
-			t.Error("the audit log holds a key")
-		}
-	}
-	if expiring != 1 {
-		t.Errorf("%d of 2 keys expire, want the older one", expiring)
-	}
-}
-
-func TestAuditFilters(t *testing.T) {
-	o := withRedemptions(t)
-	o.operator = store.OperatorActor("root", "ann")
-	o.must("redemption", "approve", "r-1")
-	subjects := func(args ...string) string {
-		t.Helper()
-		var list []string
-		for line := range strings.Lines(o.must(append([]string{"audit"}, args...)...)) {
-			list = append(list, strings.Fields(line)[3])
-		}
-		return strings.Join(list[1:], " ")
-	}
-	o.now = testNow.Add(25 * time.Hour)
-	for _, r := range []struct{ want, args string }{
-		{"redemption/r-1", "--actor operator/*"},
-		{"client/acme users perks redemption/r-1", "--actor operator*"},
-		{"redemption/r-3 redemption/r-1", "--action redemption.* --limit 2"},
-		{"redemption/r-2 redemption/r-3 redemption/r-1", "--since 2026-06-15T12:02:00Z"},
-		{"redemption/r-2 redemption/r-3 redemption/r-1", "--since 24h58m"},
-		{"redemption/r-2", "--since 24h58m --until 24h57m"},
-		{"", "--until 2026-06-15"},
-		{"", "--since 1d"},
-		{"redemption/r-1", "--since 2d --subject redemption/r-1 --limit 1"},
-	} {
-		equal(t, r.args, r.want, subjects(strings.Fields(r.args)...))
-	}
-}
-
-func TestAuditRefuses(t *testing.T) {
-	o := withClient(t)
-	const more = " (see 'perksd audit --help')"
-	const times = " is not a time: write 2026-06-15T12:00:00Z, a day (2026-06-15) or an age (24h, 7d)"
-	o.refuses(exitUsage, `--since "yesterday"`+times+more, "audit", "--since", "yesterday")
-	o.refuses(exitUsage, `--until "-3h"`+times+more, "audit", "--until", "-3h")
-	o.refuses(exitUsage, "--limit must not be negative"+more, "audit", "--limit", "-1")
-	o.refuses(exitUsage, "--action allows * only as the last character"+more, "audit", "--action", "*.create")
-	o.refuses(exitUsage, "--follow never ends, so it cannot print a JSON array: use -o jsonl"+more, "audit", "-f", "-o",
-		"json")
-	o.refuses(exitUsage, "--follow shows future entries, --until past ones: use only one of them"+more, "audit", "-f",
-		"--until", "1h")
-}
 
 func TestAuditFollowShowsOldAndNewEntries(t *testing.T) {
 	o := withRedemptions(t)
@@ -281,61 +151,6 @@ func fillAudit(t *testing.T, db store.Store, entries int, from time.Time) {
 		at := from.Add(time.Duration(i+1) * time.Minute)
 		if err := db.SetClientDisabled(t.Context(), "acme", i%2 == 0, store.Operator, at); err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-func TestAuditArchive(t *testing.T) {
-	o := newOperator(t)
-	o.newClient("first") // makes the database
-	fillAudit(t, o.store(), 20, testNow.Add(-100*24*time.Hour))
-	all := o.must("audit", "-o", "jsonl")
-	path := o.path("old.gz")
-	o.refuses(exitUsage, "--before is missing (see 'perksd audit archive --help')", "audit", "archive", path)
-	o.refuses(exitUsage, "--before must be at least two days ago, because servers still read newer entries "+
-		"(see 'perksd audit archive --help')", "audit", "archive", "--before", "1d", path)
-	o.refuses(exitUsage, "--follow shows future entries, and an archive has none: use only one of --follow and --file "+
-		"(see 'perksd audit --help')", "audit", "--follow", "--file", path)
-	equal(t, "nothing", "No entry from before 2020-01-01T00:00:00Z can be archived.\n",
-		o.must("audit", "archive", "--before", "2020-01-01", path))
-	const done = "Archived 20 entries from before 2026-06-01T00:00:00Z in "
-	equal(t, "archive", done+path+"; 20 entries removed now.\n",
-		o.must("audit", "archive", "--before", "2026-06-01", path))
-	equal(t, "again", done+path+"; 0 entries removed now.\n",
-		o.must("audit", "archive", "--before", "2026-06-01", path))
-	o.refuses(exitFailure, path+" is there already, with entries from before 2026-06-01T00:00:00Z: name another file, "+
-		"or finish that archive with --before 2026-06-01T00:00:00Z", "audit", "archive", "--before", "2026-06-02", path)
-
-	left := o.must("audit", "-o", "jsonl")
-	record, rest, _ := strings.Cut(left, "\n")
-	if !strings.Contains(record, `"client.create","subject":"client/first"`) || strings.Count(rest, "\n") != 1 ||
-		!strings.Contains(rest, `"audit.archive","subject":"audit"`) || !strings.Contains(rest, `"file":"old.gz"`) {
-		t.Errorf("what is left is\n%s", left)
-	}
-	archived := o.must("audit", "--file", path, "-o", "jsonl")
-	equal(t, "the archive and what was left", all, archived+record+"\n")
-	for filter, want := range map[string]int{
-		"--limit 3": 3, "--action client.dis*": 10, "--actor nobody": 0, "--since 2026-03-07T12:10:00Z": 10,
-		"--until 2026-03-07T12:10:00Z -o json": 10, "--subject client/acme --limit 2": 2,
-	} {
-		filters := strings.Fields(filter)
-		got := o.must(append([]string{"audit", "--file", path}, filters...)...)
-		if n := strings.Count(got, "client."); n != want {
-			t.Errorf("%q: want %d entries, got\n%s", filters, want, got)
-		}
-	}
-
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, damaged := range map[string][]byte{
-		"cut": text[:len(text)-20], "changed": bytes.Replace(text, text[60:64], []byte("????"), 1),
-	} {
-		broken := o.file(what+".gz", string(damaged))
-		if got := o.run("audit", "--file", broken); got.code != exitFailure ||
-			!strings.Contains(got.stderr, "damaged") {
-			t.Errorf("%s: %d, %s", what, got.code, got.stderr)
 		}
 	}
 }

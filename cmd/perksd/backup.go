@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/cli/command"
 	"example.com/perks/server"
 	"example.com/perks/store"
 	"example.com/perks/store/postgres"
@@ -28,7 +29,7 @@ func (p *program) backupCommand() *cobra.Command {
 			"The copy is a database like the original. To restore it, stop the server and use 'perksd restore'. An\n" +
 			"existing file is not overwritten. PostgreSQL has pg_dump: 'perksd backup' prints how to call it.",
 		Example: "  perksd backup perks-$(date +%F).db",
-		Args:    arguments("FILE"),
+		Args:    command.Exactly("FILE"),
 	}
 	p.sandboxFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -47,7 +48,7 @@ func (p *program) backupCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(p.stdout, "Backed up %s%s to %s (%.1f MiB).\n", p.ifSandbox("the sandbox "), db.name(),
+		_, err = fmt.Fprintf(p.Out, "Backed up %s%s to %s (%.1f MiB).\n", p.ifSandbox("the sandbox "), db.name(),
 			path, float64(made.Size())/(1<<20))
 		return err
 	}
@@ -79,9 +80,9 @@ func (p *program) restoreCommand() *cobra.Command {
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if carriesOver(args) {
-			return arguments()(cmd, args)
+			return command.NoArgs(cmd, args)
 		}
-		return arguments("FILE")(cmd, args)
+		return command.Exactly("FILE")(cmd, args)
 	}
 	cmd.Flags().StringVar(&former, "former", "",
 		"the `ADDRESS` of the PostgreSQL database that the one of --database replaces")
@@ -103,7 +104,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		if replaced != "" {
 			replaced = " The former one is " + replaced + "."
 		}
-		_, err = fmt.Fprintf(p.stdout, "Restored %s from %s.%s\n%s", db.name(), args[0], replaced, r.report())
+		_, err = fmt.Fprintf(p.Out, "Restored %s from %s.%s\n%s", db.name(), args[0], replaced, r.report())
 		return err
 	}
 	return cmd
@@ -112,8 +113,8 @@ func (p *program) restoreCommand() *cobra.Command {
 // carryOver is the last step of restoring a PostgreSQL database, after pg_restore.
 func (p *program) carryOver(ctx context.Context, db database, address string, r *restoration) error {
 	if _, isFile := db.(sqliteFile); isFile {
-		return usageError{errors.New("name the backup: perksd restore FILE; with SQLite the former database is the " +
-			"file that is replaced")}
+		return command.Usagef("name the backup: perksd restore FILE; with SQLite the former database is the " +
+			"file that is replaced")
 	}
 	if setUp, err := isSetUp(ctx, db); err != nil || !setUp {
 		return cmp.Or(err, fmt.Errorf("perksd was never set up in the database %s; fill it with pg_restore first, as "+
@@ -122,7 +123,7 @@ func (p *program) carryOver(ctx context.Context, db database, address string, r 
 	if err := r.readFormerDatabase(ctx, address, db); err != nil {
 		return err
 	}
-	if err := withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), func(
+	if err := withOpen(ctx, db, slog.New(slog.NewTextHandler(p.Err, nil)), func(
 		restored store.Store,
 	) error {
 		return r.applyTo(ctx, restored)
@@ -130,7 +131,7 @@ func (p *program) carryOver(ctx context.Context, db database, address string, r 
 		return fmt.Errorf("%w.\nIf this or an earlier attempt has changed anything, drop the database %s, make and "+
 			"fill it again, as 'perksd restore FILE' says", err, db.name())
 	}
-	_, err := fmt.Fprintf(p.stdout, "Copied clients and signing keys to %s.\n%s", db.name(), r.report())
+	_, err := fmt.Fprintf(p.Out, "Copied clients and signing keys to %s.\n%s", db.name(), r.report())
 	return err
 }
 
@@ -151,7 +152,7 @@ func (r *restoration) readFormerDatabase(ctx context.Context, address string, re
 	same, err := restored.sameAs(ctx, former)
 	r.mayBeSame = errors.Is(err, postgres.ErrStandby)
 	if err != nil && !r.mayBeSame || same {
-		return cmp.Or(err, error(usageError{errors.New("--former and --database name the same database")}))
+		return cmp.Or(err, error(command.Usagef("--former and --database name the same database")))
 	}
 	return withOpen(ctx, former, slog.New(slog.DiscardHandler),
 		func(db store.Store) error { r.readFormer(ctx, db, nil); return nil })
@@ -180,7 +181,7 @@ func (d *postgresDatabase) restore(ctx context.Context, backup string, _ *restor
 		advice += fmt.Sprintf("as %q may create no database, but %q may, ", d.user, server.Creator)
 	}
 	return "",
-		usageError{fmt.Errorf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new "+
+		command.Usagef("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new "+
 			"database, which --database has to name from then on. Stop all servers first; then create it, fill it, "+
 			"and copy clients and signing keys to it, %[7]swith: "+
 			"createdb --maintenance-db=%[1]s --template=template0 --encoding=UTF8%[8]s %[2]s && "+
@@ -188,7 +189,7 @@ func (d *postgresDatabase) restore(ctx context.Context, backup string, _ *restor
 			"perksd restore --database=%[5]s --former=%[6]s",
 			shellWord(creator.addressOf(d.dbname, false)), shellWord(name), shellWord(direct.addressOf(name, false)),
 			shellWord(backup), shellWord(direct.addressOf(name, true)), shellWord(d.addressOf(d.dbname,
-				true)), advice, owner)}
+				true)), advice, owner)
 }
 
 // credentials are the clients and signing keys of a database.

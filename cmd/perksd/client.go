@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/cli/command"
 	"example.com/perks/server"
 	"example.com/perks/store"
 )
@@ -70,7 +71,7 @@ func (p *program) clientCreateCommand() *cobra.Command {
 			"'perksd client rotate-secret'.",
 		Example: "  perksd client create --name 'Front desk' --scope perks:read,perks:redeem\n" +
 			"  perksd client create --name Importer --id importer -o json",
-		Args: arguments(),
+		Args: command.NoArgs,
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "the client's name (required)")
 	cmd.Flags().StringVar(&o.id, "id", "", "the client's id (default: derived from the name)")
@@ -106,7 +107,7 @@ func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (none
 	}
 	scopes, err := api.ParseScopes(o.scope)
 	if err != nil {
-		return none, usagef(cmd, "%w", err)
+		return none, usagef(cmd, "%s", err)
 	}
 	if len(scopes) == 0 {
 		// An empty variable in a script must not grant what it does not name.
@@ -179,9 +180,9 @@ func (p *program) printSecret(format string, client store.Client, secret string)
 	view := viewClient(client)
 	view.Secret = secret
 	if format == "json" {
-		return printJSON(p.stdout, view)
+		return printJSON(p.Out, view)
 	}
-	_, err := fmt.Fprintf(p.stdout, "client_id      %s\n"+
+	_, err := fmt.Fprintf(p.Out, "client_id      %s\n"+
 		"client_secret  %s\n"+
 		"name           %s\n"+
 		"scope          %s\n"+
@@ -192,7 +193,7 @@ func (p *program) printSecret(format string, client store.Client, secret string)
 }
 
 func (p *program) clientListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List all clients, oldest first", Args: arguments()}
+	cmd := &cobra.Command{Use: "list", Short: "List all clients, oldest first", Args: command.NoArgs}
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
 		clients, err := db.Clients(ctx)
@@ -200,7 +201,7 @@ func (p *program) clientListCommand() *cobra.Command {
 		for i, c := range clients {
 			views[i] = viewClient(c)
 		}
-		return clientTable.print(p.stdout, output.value, sequence(views, err))
+		return clientTable.print(p.Out, output.value, sequence(views, err))
 	})
 	return cmd
 }
@@ -212,7 +213,7 @@ func (p *program) clientRotateSecretCommand() *cobra.Command {
 		Long: "Give a client a new secret, and print it once.\n\n" +
 			"The old secret no longer gets tokens. Existing tokens stay valid until they expire; 'perksd client\n" +
 			"disable' ends those too.",
-		Args: arguments("ID"),
+		Args: command.Exactly("ID"),
 	}
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, args []string) error {
@@ -238,12 +239,12 @@ func (p *program) clientSwitchCommand(verb, short string, disabled bool) *cobra.
 		Use:   verb + " ID",
 		Short: short,
 		Long:  short + ". Running servers notice within seconds.",
-		Args:  arguments("ID"),
+		Args:  command.Exactly("ID"),
 		RunE: p.onStore(func(ctx context.Context, db store.Store, args []string) error {
 			if err := db.SetClientDisabled(ctx, args[0], disabled, p.operator, p.now()); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(p.stdout, "Client %s is %sd.\n", args[0], verb)
+			_, err := fmt.Fprintf(p.Out, "Client %s is %sd.\n", args[0], verb)
 			return err
 		}),
 	}
@@ -259,7 +260,7 @@ func (p *program) clientUpdateCommand() *cobra.Command {
 			"new tokens.",
 		Example: "  perksd client update front-desk --scope perks:read,perks:redeem\n  perksd client update " +
 			"front-desk --name 'Front desk, ground floor'",
-		Args: arguments("ID"),
+		Args: command.Exactly("ID"),
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the client's name")
 	cmd.Flags().StringVar(&scope, "scope", "", "all scopes of its tokens from now on, separated by commas")
@@ -275,7 +276,7 @@ func (p *program) clientUpdateCommand() *cobra.Command {
 		if cmd.Flags().Changed("scope") {
 			scopes, err := api.ParseScopes(scope)
 			if err != nil {
-				return usagef(cmd, "%w", err)
+				return usagef(cmd, "%s", err)
 			}
 			if len(scopes) == 0 {
 				return usagef(cmd, "--scope names no scope; use 'perksd client disable' to disable a client")
@@ -290,7 +291,7 @@ func (p *program) clientUpdateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return clientTable.printOne(p.stdout, output.value, viewClient(client))
+			return clientTable.printOne(p.Out, output.value, viewClient(client))
 		})
 	}
 	return cmd

@@ -62,8 +62,7 @@ func parseDatabase(address string) (database, error) {
 	case (kind == "postgres" || kind == "postgresql") && strings.HasPrefix(rest, "//"):
 		return newPostgresDatabase(address)
 	}
-	return nil,
-		usageError{errors.New("a database must be of the form sqlite:PATH or postgres://USER@HOST:PORT/DATABASE")}
+	return nil, command.Usagef("a database must be of the form sqlite:PATH or postgres://USER@HOST:PORT/DATABASE")
 }
 
 // requireMigrated fails unless the database exists and has this program's version. Commands that only read or change
@@ -123,7 +122,7 @@ func (p *program) withStore(ctx context.Context, do func(store.Store) error) err
 		return err
 	}
 	// A migration may wait for a transaction as long as a dump, which the log on stderr says.
-	return withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), do)
+	return withOpen(ctx, db, slog.New(slog.NewTextHandler(p.Err, nil)), do)
 }
 
 // withExistingStore is withStore for a database that must exist and be migrated.
@@ -181,7 +180,7 @@ func (p *program) migrateCommand() *cobra.Command {
 		Long: "Set up the database, or migrate it to this program's version, and list its migrations.\n\n" +
 			"It creates a missing SQLite file; a PostgreSQL database has to be created with createdb. If several\n" +
 			"processes migrate at once, one does the work and the others wait. With --status it changes nothing.",
-		Args: arguments(),
+		Args: command.NoArgs,
 	}
 	cmd.Flags().BoolVar(&status, "status", false, "only list the migrations, applied and pending")
 	output := outputFlag(cmd, "table", "json", "jsonl")
@@ -207,9 +206,9 @@ func (p *program) migrateCommand() *cobra.Command {
 				views[i].AppliedAt = &m.AppliedAt
 			}
 		}
-		err = migrationTable.print(p.stdout, output.value, sequence(views, nil))
+		err = migrationTable.print(p.Out, output.value, sequence(views, nil))
 		if err == nil && p.sandbox && output.value == "table" {
-			_, err = fmt.Fprintf(p.stdout, "This is the sandbox %s.\n", db.name())
+			_, err = fmt.Fprintf(p.Out, "This is the sandbox %s.\n", db.name())
 		}
 		return err
 	}
@@ -288,8 +287,8 @@ func (h postgresHost) String() string {
 	return net.JoinHostPort(h.host, h.port)
 }
 
-var errAddress = errors.New("the address of the database cannot be read; it must be of the form " +
-	"postgres://USER@HOST:PORT/DATABASE, with %XX instead of characters such as / and @ in a password")
+var errAddress = command.Usagef("the address of the database cannot be read; it must be of the form " +
+	"postgres://USER@HOST:PORT/DATABASE, with %%XX instead of characters such as / and @ in a password")
 
 // newPostgresDatabase parses the address as libpq does, with what the environment adds to it.
 func newPostgresDatabase(address string) (*postgresDatabase, error) {
@@ -299,15 +298,15 @@ func newPostgresDatabase(address string) (*postgresDatabase, error) {
 	case errors.As(err, &file):
 		return nil, fmt.Errorf("reading a file that the address of the database names: %w", file)
 	case err != nil:
-		return nil, usageError{explainService(address, err)}
+		return nil, explainService(address, err)
 	}
 	if err := postgres.ReadParameters(config); err != nil {
-		return nil, usageError{err}
+		return nil, command.Usagef("%s", err)
 	}
 	_, query, _ := strings.Cut(address, "?")
 	parameters, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, usageError{errAddress}
+		return nil, errAddress
 	}
 	d := &postgresDatabase{address: address, user: config.User, dbname: cmp.Or(config.Database, config.User),
 		parameters: parameters}
@@ -330,11 +329,10 @@ func explainService(address string, err error) error {
 	file := cmp.Or(parameters.Get("servicefile"), os.Getenv("PGSERVICEFILE"), filepath.Join(home, ".pg_service.conf"))
 	switch text := fmt.Sprint(errors.Unwrap(err)); {
 	case strings.HasPrefix(text, "failed to read service file"):
-		return fmt.Errorf(
-			"the address of the database names the service %q, and the file of services %s cannot be read", service,
-			file)
+		return command.Usagef("the address of the database names the service %q, and the file of services %s cannot "+
+			"be read", service, file)
 	case strings.HasPrefix(text, "unable to find service"):
-		return fmt.Errorf("the address of the database names the service %q, which is not in %s", service, file)
+		return command.Usagef("the address of the database names the service %q, which is not in %s", service, file)
 	}
 	return errAddress
 }
@@ -359,8 +357,8 @@ func readFrom(main database, address string) error {
 	primary, isPostgres := main.(*postgresDatabase)
 	standbys, err := parseDatabase(address)
 	if _, both := standbys.(*postgresDatabase); err == nil && (!isPostgres || !both) {
-		return usageError{errors.New("--read-database needs PostgreSQL: it and --database must be of the form " +
-			"postgres://USER@HOST:PORT/DATABASE")}
+		return command.Usagef("--read-database needs PostgreSQL: it and --database must be of the form " +
+			"postgres://USER@HOST:PORT/DATABASE")
 	}
 	if err != nil {
 		return fmt.Errorf("--read-database: %w", err)
@@ -413,9 +411,9 @@ func (d *postgresDatabase) backup(ctx context.Context, path string) error {
 			only = " --schema=" + shellWord(server.Schema) // the rest of the database is somebody else's
 		}
 	}
-	return usageError{fmt.Errorf("perksd backup copies a file of SQLite; back PostgreSQL up with a pg_dump %s, "+
+	return command.Usagef("perksd backup copies a file of SQLite; back PostgreSQL up with a pg_dump %s, "+
 		"%swith: pg_dump --format=custom%s --file=%s --dbname=%s", ofServer, advice, only,
-		shellWord(path), shellWord(direct.addressOf(d.dbname, false)))}
+		shellWord(path), shellWord(direct.addressOf(d.dbname, false)))
 }
 
 // direct is the database without a pooler in between, which can carry neither a dump nor a restore. The advice says

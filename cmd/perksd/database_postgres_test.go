@@ -146,44 +146,6 @@ func TestRolesWithOnlyASchemaAreEnough(t *testing.T) {
 	}
 }
 
-func TestAnInvalidAddressIsNotShown(t *testing.T) {
-	for _, address := range []string{
-		"postgres://perks:hunter2@db.example:many/perks", "postgres://perks:hunter2@[::1/perks",
-		"postgres://perks:hun%ter2@db.example/perks",
-		"postgres://perks:hunter2@db.example/perks?sslmode=sometimes",
-	} {
-		newOperatorOf(t, address).refuses(exitUsage, "the address of the database cannot be read; it must be of the "+
-			"form postgres://USER@HOST:PORT/DATABASE, with %XX instead of characters such as / and @ in a "+
-			"password", "migrate")
-	}
-}
-
-func TestMissingFilesOfTheAddressAreNamed(t *testing.T) {
-	o := newOperatorOf(t, "")
-	file := o.file("services", "[other]\nhost=db.example\n")
-	t.Setenv("PGSERVICEFILE", file)
-	o.env["PERKSD_DATABASE"] = "postgres:///perks?service=perks&password=hunter2"
-	o.refuses(exitUsage, `the address of the database names the service "perks", which is not in `+file, "migrate")
-	o.env["PERKSD_DATABASE"] += "&servicefile=/nowhere/services"
-	o.refuses(exitUsage, `the address of the database names the service "perks", and the file of services `+
-		`/nowhere/services cannot be read`, "migrate")
-	o.env["PERKSD_DATABASE"] = "postgres://db.example/perks?password=hunter2&sslcrl=revoked.pem"
-	o.refuses(exitUsage, "the address of the database has the parameter sslcrl: perksd reads no lists of revoked "+
-		"certificates", "migrate")
-}
-
-// TestPrintedAddressesEscapeSpaces has a space in a parameter, which libpq does not read from a +.
-func TestPrintedAddressesEscapeSpaces(t *testing.T) {
-	o := newOperatorOf(t, "postgres://perks:hunter2@db.example/perks?passfile=/etc/our%20own/pass&connect_timeout=1")
-	for _, args := range [][]string{{"backup", "x.dump"}, {"restore", "x.dump"}} {
-		said := o.run(args...)
-		if said.code != exitUsage || !strings.Contains(said.stderr, "passfile=%2Fetc%2Four%20own%2Fpass") ||
-			strings.Contains(said.stderr, "hunter2") {
-			t.Errorf("%v: %+v", args, said)
-		}
-	}
-}
-
 func TestOtherTablesAreNotChanged(t *testing.T) {
 	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	executeIn(t, o.env["PERKSD_DATABASE"],

@@ -16,6 +16,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
 	"example.com/perks/cmd/perksd/sample"
 	"example.com/perks/server/listen"
 	"example.com/perks/store"
@@ -42,12 +43,14 @@ func (p *program) devCommand() *cobra.Command {
 			"the next start; without FOLDER, it deletes the data when it stops. If port 8080 is in use, it takes\n" +
 			"the next free one. It ignores --database and --sandbox-database.",
 		Example: "  perksd dev\n  perksd dev .dev",
-		Args:    cobra.ArbitraryArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return command.Exactly("FOLDER")(cmd, args)
+		},
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return usagef(cmd, "unexpected argument %q", args[1])
-		}
 		if len(args) == 1 {
 			return p.dev(cmd.Context(), args[0])
 		}
@@ -55,7 +58,7 @@ func (p *program) devCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("no temporary folder can be made: %w", err)
 		}
-		fmt.Fprintln(p.stdout,
+		fmt.Fprintln(p.Out,
 			"The data will be deleted when the server stops. To keep it, name a folder: perksd dev FOLDER")
 		return errors.Join(p.dev(cmd.Context(), directory), os.RemoveAll(directory))
 	}
@@ -94,9 +97,9 @@ func (p *program) dev(ctx context.Context, directory string) error {
 		return err
 	}
 	if port := listener.Addr().(*net.TCPAddr).Port; port != devPort {
-		fmt.Fprintf(p.stdout, "Port %d is in use, so this server has port %d.\n", devPort, port)
+		fmt.Fprintf(p.Out, "Port %d is in use, so this server has port %d.\n", devPort, port)
 	}
-	fmt.Fprintf(p.stdout, "Log in from another terminal, and redeem a perk:\n"+
+	fmt.Fprintf(p.Out, "Log in from another terminal, and redeem a perk:\n"+
 		"  perksctl login --api-url http://%s/v2 --client-id %s --secret-stdin < %s\n"+
 		"  perksctl perk redeem coffee-2for1 --user alice\n"+
 		"Ctrl+C stops the server.\n", listener.Addr(), devClient, display.Text(shellWord(secret)))
@@ -172,7 +175,7 @@ func (p *program) demoDataCommand() *cobra.Command {
 			"stock), the users alice and bob, the properties number 1.",
 		Example: "  perksd demo-data --owner acme\n" +
 			"  perksd demo-data --perks 2000 --users 200 --properties 20 --redemptions 0 --owner acme",
-		Args: arguments(),
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asked := cmd.Flags().Changed("properties") && o.properties != 0 ||
 				cmd.Flags().Changed("redemptions") && o.redemptions != 0
@@ -230,11 +233,11 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 		madePerks, madeUsers := display.Plural(perks.Count, "perk", "perks"),
 			display.Plural(users.Count, "user", "users")
 		if p.sandbox {
-			_, err = fmt.Fprintf(p.stdout, "Imported %s and %s into the sandbox, which has no properties.\n", madePerks,
+			_, err = fmt.Fprintf(p.Out, "Imported %s and %s into the sandbox, which has no properties.\n", madePerks,
 				madeUsers)
 			return err
 		}
-		_, err = fmt.Fprintf(p.stdout, "Imported %s, %s and %s, and made %s.\n", madePerks, madeUsers,
+		_, err = fmt.Fprintf(p.Out, "Imported %s, %s and %s, and made %s.\n", madePerks, madeUsers,
 			display.Plural(properties.Count, "property", "properties"),
 			display.Plural(redemptions, "redemption", "redemptions"))
 		return err

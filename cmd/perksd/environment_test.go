@@ -7,8 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"example.com/perks/api"
 )
 
 // inEnvironment returns a value that differs from the default, and how the flag shows it.
@@ -68,45 +66,8 @@ func TestAFlagOverridesItsVariable(t *testing.T) {
 	})
 }
 
-func TestInvalidVariablesAreNamed(t *testing.T) {
-	o := newOperator(t)
-	o.refuses(exitUsage, `--rate-burst "x": it must be a whole number (see 'perksd serve --help')`, "serve",
-		"--rate-burst", "x")
-	o.refuses(exitUsage, `--token-ttl "5": it must be a number with a unit, such as 90s, 15m or 1h (see 'perksd serve `+
-		`--help')`,
-		"serve", "--token-ttl", "5")
-	o.env["PERKSD_HOURLY"] = "perhaps"
-	o.refuses(exitUsage, `the environment variable PERKSD_HOURLY is not valid: --hourly "perhaps": it must be true or `+
-		`false (see 'perksd serve --help')`,
-		"serve")
-	delete(o.env, "PERKSD_HOURLY")
-	o.env["PERKSD_LOG_FORMAT"] = "xml"
-	o.refuses(exitUsage, `the environment variable PERKSD_LOG_FORMAT is not valid: --log-format "xml": `+
-		"it must be one of text, json (see 'perksd serve --help')", "serve")
-}
-
 // Flags of one command have no variables, which would change, narrow or break other commands.
 func TestFlagsOfOneCommandHaveNoVariables(t *testing.T) {
-	o := newOperator(t)
-	o.must("client", "create", "--name", "Full", "--id", "full")
-	before := o.must("client", "list", "-o", "json")
-	for name, value := range map[string]string{
-		"STATUS": "pending", "OUTPUT": "csv", "NAME": "Other", "SINCE": "1h", "LIMIT": "1", "ACTOR": "nobody",
-		"SUBJECT": "x", "FOLLOW": "true", "YES": "true",
-		"SCOPE": "perks:read", "FORMAT": "jsonl", "OWNER": "nobody", "SEED": "7", "ID": "other",
-	} {
-		o.env["PERKSD_"+name] = value
-	}
-	for _, args := range [][]string{{"migrate"}, {"redemption", "list"}, {"export", "perks"},
-		{"client", "update", "full", "--scope", api.DefaultScopes().String()}} {
-		if got := o.run(args...); got.code != exitDone {
-			t.Errorf("perksd %v: %+v", args, got)
-		}
-	}
-	equal(t, "the client", before, o.run("client", "list", "-o", "json").stdout)
-	if out := o.run("audit", "-o", "jsonl").stdout; !strings.Contains(out, "full") {
-		t.Errorf("the environment narrowed the audit log to %q", out)
-	}
 	eachFlagOf(t, func(cmd *cobra.Command, f *pflag.Flag) {
 		if _, usage := pflag.UnquoteUsage(f); cmd.CommandPath() != "perksd serve" &&
 			strings.Contains(usage, "["+variable(f.Name)+"]") {
@@ -116,19 +77,6 @@ func TestFlagsOfOneCommandHaveNoVariables(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestAnIgnoredVariableIsReported(t *testing.T) {
-	o := newOperator(t)
-	var messages strings.Builder
-	cmd, _, err := o.program("", nil, nil).root().Find([]string{"redemption", "list"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := readVariables(cmd, only("PERKSD_STATUS", "pending"), &messages); err != nil {
-		t.Fatal(err)
-	}
-	equal(t, "the message", "perksd: PERKSD_STATUS is ignored; use --status\n", messages.String())
 }
 
 func only(name, value string) func(string) string {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"example.com/perks/cli"
 	"example.com/perks/cli/command"
@@ -25,17 +26,21 @@ import (
 	"example.com/perks/store"
 )
 
-// envProgram makes the test binary run as one of the programs.
-const envProgram = "PERKS_TEST_PROGRAM"
+// envNow is the time at which the clock of perksd stands still. The operator has no account then.
+const envNow = "PERKS_TEST_NOW"
 
+// TestMain makes this program perksd and perksctl in PATH.
 func TestMain(m *testing.M) {
-	switch os.Getenv(envProgram) {
-	case "perksd":
-		main()
-	case "perksctl":
-		os.Exit(cli.Main(os.Args[1:], command.SystemStreams(), session.Environment()))
-	}
-	programs.Main(m)
+	testscript.Main(programs.Tests{Of: m}, map[string]func(){
+		"perksd": func() {
+			p := newProgram()
+			if at, err := time.Parse(time.RFC3339, os.Getenv(envNow)); err == nil {
+				p.now, p.operator = func() time.Time { return at }, store.Operator
+			}
+			p.main()
+		},
+		"perksctl": func() { os.Exit(cli.Main(os.Args[1:], command.SystemStreams(), session.Environment())) },
+	})
 }
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -145,7 +150,7 @@ func (o *operator) runWith(stdin string, args ...string) outcome {
 
 func (o *operator) program(stdin string, stdout, stderr io.Writer) *program {
 	return &program{
-		stdin: strings.NewReader(stdin), stdout: stdout, stderr: stderr,
+		Streams:  command.Streams{In: strings.NewReader(stdin), Out: stdout, Err: stderr},
 		getenv:   func(name string) string { return o.env[name] },
 		now:      func() time.Time { return o.now },
 		newID:    func() string { o.ids++; return fmt.Sprintf("id-%04d", o.ids) },

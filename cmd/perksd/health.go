@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/cli/command"
 	"example.com/perks/server/listen"
 	"example.com/perks/store"
 )
@@ -36,12 +37,12 @@ func (p *program) healthCommand() *cobra.Command {
 			"that 'perksd serve' reads.",
 		Example: "  perksd health\n" +
 			"  perksd health --addr :8443 --tls-cert cert.pem",
-		Args: arguments(),
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := askWhetherReady(cmd.Context(), address, certFile != ""); err != nil {
 				return err
 			}
-			fmt.Fprintln(p.stdout, "ready")
+			fmt.Fprintln(p.Out, "ready")
 			return nil
 		},
 	}
@@ -108,7 +109,7 @@ func (p *program) doctorCommand() *cobra.Command {
 			"The exit code is 1 if a check failed. A warning is what works now and may break a promise; the advice\n" +
 			"says how to mend it. Whether a server is ready, 'perksd health' asks.",
 		Example: "  perksd doctor\n  perksd doctor --database postgres://perks@db.example/perks -o json",
-		Args:    arguments(),
+		Args:    command.NoArgs,
 	}
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	p.sandboxFlag(cmd)
@@ -118,7 +119,7 @@ func (p *program) doctorCommand() *cobra.Command {
 			return err
 		}
 		findings := append(inspectProgram(), inspectDatabase(cmd.Context(), db)...)
-		if err := findingTable.print(p.stdout, output.value, sequence(findings, nil)); err != nil {
+		if err := findingTable.print(p.Out, output.value, sequence(findings, nil)); err != nil {
 			return err
 		}
 		failed := 0

@@ -58,7 +58,6 @@ func TestHealthIsNotFooledByAnotherServer(t *testing.T) {
 	o := newOperator(t)
 	address := other.Listener.Addr().String()
 	o.refuses(exitFailure, "the server on "+address+" is not ready: 404 Not Found", "health", "--addr", address)
-	o.refuses(exitUsage, `unexpected argument "x" (see 'perksd health --help')`, "health", "x")
 }
 
 // diagnose returns the outcome of each check by its name.

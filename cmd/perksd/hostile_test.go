@@ -134,9 +134,8 @@ func quoted(t *testing.T, text string) string {
 
 // command makes a command of one of the programs.
 func (x *hostileFixture) command(program string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(x.t.Context(), os.Args[0], args...)
+	cmd := exec.CommandContext(x.t.Context(), program, args...)
 	cmd.Dir = x.directory
-	cmd.Env = []string{envProgram + "=" + program}
 	for _, name := range slices.Sorted(maps.Keys(x.env)) {
 		cmd.Env = append(cmd.Env, name+"="+x.env[name])
 	}

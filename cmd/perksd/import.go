@@ -129,7 +129,7 @@ func importOf[R any](p *program, k recordKind[R]) *cobra.Command {
 				"the last one counts.\n"+k.partly),
 		Example: fmt.Sprintf("  perksd import %s %s.csv\n  perksd import %s --format jsonl - < export.jsonl", k.many,
 			k.many, k.many),
-		Args: arguments("FILE"),
+		Args: command.Exactly("FILE"),
 	}
 	output := outputFlag(cmd, "text", "json")
 	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "accept a file without rows")
@@ -145,7 +145,7 @@ func importOf[R any](p *program, k recordKind[R]) *cobra.Command {
 		}
 		defer file.Close()
 		r := &importReader[R]{kind: k, file: file, name: args[0], format: format, allowEmpty: allowEmpty,
-			report: p.stderr}
+			report: p.Err}
 		if r.name == "-" {
 			r.name = "stdin"
 		}
@@ -165,17 +165,17 @@ func (p *program) openImport(
 		read, err = rows.ParseFormat(format)
 	}
 	if err != nil {
-		return nil, "", usagef(cmd, "%w", err)
+		return nil, "", usagef(cmd, "%s", err)
 	}
 	if name == "-" {
-		return io.NopCloser(p.stdin), read, nil
+		return io.NopCloser(p.In), read, nil
 	}
 	opened, err := os.Open(name)
 	if err != nil {
-		return nil, "", usageError{err}
+		return nil, "", command.Usagef("%s", command.Plain(err))
 	}
 	if info, err := opened.Stat(); err == nil && info.IsDir() {
-		return nil, "", errors.Join(usageError{fmt.Errorf("%s is a folder", name)}, opened.Close())
+		return nil, "", errors.Join(command.Usagef("%s is a folder", name), opened.Close())
 	}
 	return opened, read, nil
 }
@@ -229,10 +229,10 @@ func (r *importReader[R]) run(ctx context.Context, p *program, output string) er
 		case err != nil:
 			return err
 		case output == "json":
-			return printJSON(p.stdout, imported)
+			return printJSON(p.Out, imported)
 		}
 		count := display.Plural(imported.Count, r.kind.one, r.kind.many)
-		_, err = fmt.Fprintf(p.stdout, "Imported %s%s%s.\n", count, p.ifSandbox(" into the sandbox"), summary(imported))
+		_, err = fmt.Fprintf(p.Out, "Imported %s%s%s.\n", count, p.ifSandbox(" into the sandbox"), summary(imported))
 		return err
 	})
 }
@@ -248,7 +248,7 @@ func (r *importReader[R]) records(ctx context.Context) iter.Seq2[R, error] {
 			if err != nil {
 				r.failure = fmt.Errorf("%s: %w; nothing was imported", r.name, err)
 				if errors.As(err, new(*rows.FileError)) {
-					r.failure = usageError{r.failure}
+					r.failure = command.Usagef("%s", r.failure)
 				}
 				break
 			}
@@ -259,7 +259,7 @@ func (r *importReader[R]) records(ctx context.Context) iter.Seq2[R, error] {
 		switch {
 		case r.failure != nil:
 		case r.rows == 0 && !r.allowEmpty:
-			r.failure = usageError{fmt.Errorf("%s has no rows; add --allow-empty to accept that", r.name)}
+			r.failure = command.Usagef("%s has no rows; add --allow-empty to accept that", r.name)
 		case r.bad > 0:
 			r.failure = r.invalidRows(r.bad)
 		}
@@ -406,14 +406,14 @@ func exportOf[R any](
 			"because 'perksd import' removes one.",
 		Example: "  perksd export " + many + " > " + many + ".csv\n  perksd export " + many + " -o jsonl | gzip > " +
 			many + ".jsonl.gz",
-		Args: arguments(),
+		Args: command.NoArgs,
 	}
 	output := outputFlag(cmd, "csv", "jsonl")
 	if many != "properties" {
 		p.sandboxFlag(cmd)
 	}
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
-		return writeRows(p.stdout, rows.Format(output.value), columns, export(db, ctx))
+		return writeRows(p.Out, rows.Format(output.value), columns, export(db, ctx))
 	})
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/cli/command"
 	"example.com/perks/server"
 	"example.com/perks/store"
 )
@@ -60,11 +61,11 @@ func (p *program) keysListCommand() *cobra.Command {
 			"One key signs. A settling one is new, and signs as soon as every server knows it. The others only\n" +
 			"verify the tokens they signed, until they expire. Expired keys are not listed; running servers delete\n" +
 			"them.",
-		Args: arguments(),
+		Args: command.NoArgs,
 	}
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
-		return keyTable.print(p.stdout, output.value, sequence(keyViews(ctx, db, p.now())))
+		return keyTable.print(p.Out, output.value, sequence(keyViews(ctx, db, p.now())))
 	})
 	return cmd
 }
@@ -78,14 +79,14 @@ func (p *program) keysRotateCommand() *cobra.Command {
 				server.KeyOverlap) +
 			fmt.Sprintf("Running servers switch to the new key together, %s from now; with --hourly, at the next "+
 				"clock hour after that.", server.KeyActivationDelay),
-		Args: arguments(),
+		Args: command.NoArgs,
 		RunE: p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
 			key := server.NewSigningKey(p.now())
 			oldExpire := key.CreatedAt.Add(server.KeyOverlap)
 			if err := db.RotateSigningKey(ctx, key, oldExpire, p.operator); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(p.stdout,
+			_, err := fmt.Fprintf(p.Out,
 				"Key %s signs new tokens from %s on. Older keys expire at %s at the latest.\n",
 				key.ID, timeText(key.CreatedAt.Add(server.KeyActivationDelay)), timeText(oldExpire))
 			return err
@@ -102,7 +103,7 @@ func (p *program) keysDropCommand() *cobra.Command {
 			"automatically. If you drop the newest key, a new one replaces it at once. It asks for confirmation on\n" +
 			"a terminal; elsewhere it needs --yes.",
 		Example: "  perksd keys list\n  perksd keys drop 01900000-0000-7000-8000-000000000000",
-		Args:    arguments("ID"),
+		Args:    command.Exactly("ID"),
 		RunE: p.onStore(func(ctx context.Context, db store.Store,
 			args []string) error {
 			return p.dropKey(ctx, db, args[0])
@@ -129,9 +130,9 @@ func (p *program) dropKey(ctx context.Context, db store.Store, id string) error 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "Dropped key %s; running servers refuse its tokens within 5s.\n", id)
+	fmt.Fprintf(p.Out, "Dropped key %s; running servers refuse its tokens within 5s.\n", id)
 	if succeeded {
-		fmt.Fprintf(p.stdout, "Key %s replaces it.\n", successor.ID)
+		fmt.Fprintf(p.Out, "Key %s replaces it.\n", successor.ID)
 	}
 	return nil
 }

@@ -26,13 +26,12 @@ import (
 	"example.com/perks/store"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal, restore the default handling, so that a second one ends a program that drains too slowly.
-	context.AfterFunc(ctx, stop)
-	p := &program{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
-		now:      time.Now,
+func main() { newProgram().main() }
+
+// newProgram returns the program in the environment of this process.
+func newProgram() *program {
+	return &program{
+		Streams: *command.SystemStreams(), getenv: os.Getenv, now: time.Now,
 		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
 		random:   rand.Reader,
 		operator: currentOperator(os.Getenv),
@@ -46,22 +45,26 @@ func main() {
 			return came, func() { signal.Stop(came) }
 		},
 	}
+}
+
+func (p *program) main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal, restore the default handling, so that a second one ends a program that drains too slowly.
+	context.AfterFunc(ctx, stop)
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
 // program is the environment of the commands. Tests replace it.
 type program struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	getenv         func(string) string // "" for an unset variable
-	now            func() time.Time
-	newID          func() string
-	random         io.Reader   // for secrets
-	operator       store.Actor // who runs the command
-	every          func(time.Duration) (ticks <-chan time.Time, stop func())
-	reloads        func() (came <-chan os.Signal, stop func())
+	command.Streams
+	getenv   func(string) string // "" for an unset variable
+	now      func() time.Time
+	newID    func() string
+	random   io.Reader   // for secrets
+	operator store.Actor // who runs the command
+	every    func(time.Duration) (ticks <-chan time.Time, stop func())
+	reloads  func() (came <-chan os.Signal, stop func())
 
-	canAsk          bool   // stdin and stderr are a terminal
 	database        string // --database
 	sandboxDatabase string // --sandbox-database
 	sandbox         bool   // --sandbox
@@ -70,11 +73,11 @@ type program struct {
 
 // run executes a command line and returns its exit code. When ctx ends, a server drains, and other commands stop.
 func (p *program) run(ctx context.Context, args []string) int {
-	p.canAsk = isTerminal(p.stdin) && isTerminal(p.stderr)
-	for _, stream := range []*io.Writer{&p.stdout, &p.stderr} {
-		if isTerminal(*stream) { // files and pipes get the exact output
-			*stream = display.Writer(*stream)
-		}
+	if p.OutTTY { // files and pipes get the exact output
+		p.Out = display.Writer(p.Out)
+	}
+	if p.ErrTTY {
+		p.Err = display.Writer(p.Err)
 	}
 	root := p.root()
 	root.SetArgs(args)
@@ -82,8 +85,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return command.ExitOK
 	}
-	fmt.Fprintln(p.stderr, "perksd:", display.Text(command.Plain(err)))
-	if errors.As(err, new(usageError)) {
+	fmt.Fprintln(p.Err, "perksd:", display.Text(command.Plain(err)))
+	if errors.As(err, new(*command.UsageError)) {
 		return command.ExitUsage
 	}
 	return command.ExitFailed
@@ -111,10 +114,10 @@ func (p *program) root() *cobra.Command {
 	root.Version = api.Build().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetIn(p.stdin)
-	root.SetOut(p.stdout)
-	root.SetErr(p.stderr)
-	root.SetFlagErrorFunc(flagError)
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	root.SetFlagErrorFunc(command.FlagError)
 	command.SetHelp(root, "")
 	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db",
 		"the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
@@ -124,7 +127,7 @@ func (p *program) root() *cobra.Command {
 	nameVariables(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		sandboxDatabaseTyped := cmd.Flags().Changed("sandbox-database")
-		if err := readVariables(cmd, p.getenv, p.stderr); err != nil {
+		if err := readVariables(cmd, p.getenv, p.Err); err != nil {
 			return err
 		}
 		return p.checkSandboxFlag(cmd, sandboxDatabaseTyped)
@@ -132,58 +135,16 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// usageError is a mistake on the command line: nothing was done.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// usagef makes a usageError that points to the command's help.
+// usagef is command.Usagef with a pointer to the command's help.
 func usagef(cmd *cobra.Command, format string, args ...any) error {
-	return usageError{fmt.Errorf(format+" (see '%s --help')", append(args, cmd.CommandPath())...)}
+	return command.Usagef(format+" (see '%s --help')", append(args, cmd.CommandPath())...)
 }
 
-// flagError explains an error of the flags, and suggests the right spelling of one.
-func flagError(cmd *cobra.Command, err error) error {
-	if meant := command.ClosestFlag(err, cmd.Flags()); meant != "" {
-		return usagef(cmd, "%w; did you mean %s?", command.ExplainFlag(err), meant)
-	}
-	return usagef(cmd, "%w", command.ExplainFlag(err))
-}
-
-// group makes a command with subcommands. For an unknown one, cobra would succeed, which hides mistakes in scripts.
-func group(name, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var names []string
-		for _, child := range cmd.Commands() {
-			if child.IsAvailableCommand() {
-				names = append(names, child.Name())
-			}
-		}
-		if len(args) == 0 {
-			return usagef(cmd, "name one of the commands %s", strings.Join(names, ", "))
-		}
-		meant := "; the"
-		if closest := api.Closest(args[0], names); closest != "" {
-			meant = fmt.Sprintf(": did you mean %q? The", closest)
-		}
-		return usagef(cmd, "there is no command %q%s commands are %s", args[0], meant, strings.Join(names, ", "))
-	}
-	cmd.AddCommand(commands...)
+// group is command.Group whose command must be named: without one it would succeed, which hides mistakes in scripts.
+func group(name, short string, members ...*cobra.Command) *cobra.Command {
+	cmd := command.Group(cobra.Command{Use: name + " COMMAND", Short: short}, members...)
+	cmd.Args = command.AtLeastOne("COMMAND")
 	return cmd
-}
-
-// arguments requires exactly these arguments.
-func arguments(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < len(names):
-			return usagef(cmd, "%s is missing", strings.Join(names[len(args):], " and "))
-		case len(args) > len(names):
-			return usagef(cmd, "unexpected argument %q", args[len(names)])
-		}
-		return nil
-	}
 }
 
 // variable is the environment variable of a flag.
@@ -229,7 +190,7 @@ func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.W
 			fmt.Fprintf(warnings, "perksd: %s is ignored; use --%s\n", variable(f.Name), f.Name)
 		default:
 			if err := cmd.Flags().Set(f.Name, value); err != nil {
-				problem = usagef(cmd, "the environment variable %s is not valid: %w", variable(f.Name),
+				problem = usagef(cmd, "the environment variable %s is not valid: %s", variable(f.Name),
 					command.ExplainFlag(err))
 			}
 		}
@@ -244,16 +205,16 @@ func (p *program) completionCommand() *cobra.Command {
 		Use:       "completion " + strings.Join(shells, "|"),
 		Short:     "Print a shell's completion script",
 		Example:   "  perksd completion bash > /etc/bash_completion.d/perksd",
-		Args:      arguments("SHELL"),
+		Args:      command.Exactly("SHELL"),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch args[0] {
 			case "bash":
-				return cmd.Root().GenBashCompletionV2(p.stdout, true)
+				return cmd.Root().GenBashCompletionV2(p.Out, true)
 			case "zsh":
-				return cmd.Root().GenZshCompletion(p.stdout)
+				return cmd.Root().GenZshCompletion(p.Out)
 			case "fish":
-				return cmd.Root().GenFishCompletion(p.stdout, true)
+				return cmd.Root().GenFishCompletion(p.Out, true)
 			}
 			return usagef(cmd, "there is no script for %q; the shells are %s", args[0], strings.Join(shells, ", "))
 		},
@@ -265,14 +226,14 @@ func (p *program) versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Show the version and the commit",
 		Example: "  perksd version\n  perksd version -o json",
-		Args:    arguments(),
+		Args:    command.NoArgs,
 	}
 	output := outputFlag(cmd, "text", "json")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if output.value == "json" {
-			return printJSON(p.stdout, api.Build())
+			return printJSON(p.Out, api.Build())
 		}
-		_, err := fmt.Fprintln(p.stdout, api.Build().Line("perksd"))
+		_, err := fmt.Fprintln(p.Out, api.Build().Line("perksd"))
 		return err
 	}
 	return cmd

@@ -18,11 +18,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/command"
 	"example.com/perks/store"
 )
 
@@ -67,18 +65,13 @@ func accountName(name string) string {
 	}, name)
 }
 
-func isTerminal(stream any) bool {
-	file, isFile := stream.(*os.File)
-	return isFile && term.IsTerminal(int(file.Fd()))
-}
-
 var errNotConfirmed = errors.New("cancelled; nothing was changed")
 
 // yesFlag adds --yes to a command that asks for confirmation, and makes it fail if it can't ask.
 func (p *program) yesFlag(cmd *cobra.Command, action string) {
 	cmd.Flags().BoolVar(&p.yes, "yes", false, "do not ask")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if !p.yes && !p.canAsk {
+		if !p.yes && !p.CanAsk() {
 			return usagef(cmd, "cannot ask for confirmation without a terminal: add --yes to %s", action)
 		}
 		return nil
@@ -90,10 +83,9 @@ func (p *program) confirm(ctx context.Context, question string) error {
 	if p.yes {
 		return nil
 	}
-	fmt.Fprintln(p.stderr, question)
-	streams := command.Streams{In: p.stdin, Err: p.stderr}
+	fmt.Fprintln(p.Err, question)
 	// The end of the input counts as no.
-	if line, _ := streams.Ask(ctx, "Type yes to continue: "); strings.TrimSpace(line) != "yes" {
+	if line, _ := p.Ask(ctx, "Type yes to continue: "); strings.TrimSpace(line) != "yes" {
 		return errNotConfirmed
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/cli/command"
 	"example.com/perks/store"
 )
 
@@ -36,13 +37,13 @@ func (p *program) redemptionListCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List redemptions, oldest first",
 		Example: "  perksd redemption list --status pending",
-		Args:    arguments(),
+		Args:    command.NoArgs,
 	}
 	cmd.Flags().Var(status, "status", "only redemptions with this status")
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	p.sandboxFlag(cmd)
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
-		return redemptionTable.print(p.stdout, output.value,
+		return redemptionTable.print(p.Out, output.value,
 			db.ExportRedemptions(ctx, api.RedemptionStatus(status.value)))
 	})
 	return cmd
@@ -56,7 +57,7 @@ func (p *program) redemptionDecideCommand(verb, short, effect string, status api
 		Use:   verb + " ID",
 		Short: short,
 		Long:  short + ", and print it." + effect + "\nDoing it again changes nothing.",
-		Args:  arguments("ID"),
+		Args:  command.Exactly("ID"),
 	}
 	reason := cmd.Flags().String("reason", "", "why, for the audit log and those who may read the redemption")
 	output := outputFlag(cmd, "table", "json")
@@ -67,9 +68,9 @@ func (p *program) redemptionDecideCommand(verb, short, effect string, status api
 		if err != nil {
 			return err
 		}
-		err = redemptionTable.printOne(p.stdout, output.value, decided)
+		err = redemptionTable.printOne(p.Out, output.value, decided)
 		if err == nil && p.sandbox && output.value == "table" {
-			_, err = fmt.Fprintln(p.stdout, "This was done in the sandbox.")
+			_, err = fmt.Fprintln(p.Out, "This was done in the sandbox.")
 		}
 		return err
 	})
@@ -87,7 +88,7 @@ func (p *program) propertyCommand() *cobra.Command {
 }
 
 func (p *program) propertyRestoreCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "restore ID", Short: "Restore a deleted property", Args: arguments("ID")}
+	cmd := &cobra.Command{Use: "restore ID", Short: "Restore a deleted property", Args: command.Exactly("ID")}
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, err := strconv.ParseInt(args[0], 10, 64)
@@ -100,9 +101,9 @@ func (p *program) propertyRestoreCommand() *cobra.Command {
 			case err != nil:
 				return err
 			case output.value == "json":
-				return printJSON(p.stdout, restored)
+				return printJSON(p.Out, restored)
 			}
-			_, err = fmt.Fprintf(p.stdout, "Restored property %d. It belongs to client %s.\n", restored.ID,
+			_, err = fmt.Fprintf(p.Out, "Restored property %d. It belongs to client %s.\n", restored.ID,
 				restored.Owner)
 			return err
 		})

@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -240,98 +238,5 @@ func TestRevocationsSurviveARecovery(t *testing.T) {
 		!strings.Contains(said.stderr,
 			"nothing was done: the former database is on a standby, perhaps of the restored one") {
 		t.Errorf("%+v", said)
-	}
-}
-
-func TestARestoreWithUnknownRevocationsIsRefused(t *testing.T) {
-	tests := []struct {
-		name, why string
-		change    func(*testing.T, *operator)
-	}{
-		{"no database", "the database to be replaced is not there", func(t *testing.T, o *operator) {
-			if err := os.Remove(o.path("perks.db")); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{"a damaged database", "the database to be replaced cannot be read (it is not a SQLite database, or it is " +
-			"damaged: ", func(t *testing.T, o *operator) {
-			o.file("perks.db", "damaged")
-		}},
-		{"a new database", `the database to be replaced is not a later state of the backup, because it lacks the ` +
-			`client "acme"`, func(t *testing.T, o *operator) {
-			if err := os.Remove(o.path("perks.db")); err != nil {
-				t.Fatal(err)
-			}
-			o.must("migrate")
-		}},
-		{"another database", `the database to be replaced is not a later state of the backup, because it lacks the ` +
-			`client "acme"`, func(t *testing.T, o *operator) {
-			if err := os.Remove(o.path("perks.db")); err != nil {
-				t.Fatal(err)
-			}
-			o.now = o.now.Add(time.Hour)
-			o.must("client", "create", "--name", "Acme", "--id", "acme")
-		}},
-		{"an older database", "the database to be replaced is older than the backup, by the last entries of their " +
-			"audit logs", func(t *testing.T, o *operator) {
-			content, err := os.ReadFile(o.path("first.db"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.file("perks.db", string(content))
-		}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			o := newSQLiteOperator(t)
-			o.must("client", "create", "--name", "Acme", "--id", "acme")
-			o.must("client", "create", "--name", "Beta", "--id", "beta")
-			o.must("keys", "rotate")
-			o.must("backup", o.path("first.db"))
-			o.now = o.now.Add(time.Minute)
-			o.must("client", "disable", "beta")
-			o.must("client", "enable", "beta")
-			o.must("backup", o.path("copy.db"))
-			key := o.keys()[0].ID
-			test.change(t, o)
-			before, _ := os.ReadFile(o.path("perks.db"))
-			backup := o.path("copy.db")
-			refused := o.run("restore", backup)
-			if refused.code != exitFailure ||
-				!strings.Contains(refused.stderr, "perksd: nothing was done: "+test.why) ||
-				!strings.Contains(refused.stderr, "(acme, beta)") ||
-				!strings.Contains(refused.stderr, "--forget-revocations") {
-				t.Fatalf("%+v, want a refusal because %s", refused, test.why)
-			}
-			if after, _ := os.ReadFile(o.path("perks.db")); string(after) != string(before) {
-				t.Error("the database was changed")
-			}
-			o.now = o.now.Add(time.Minute)
-			said := o.must("restore", "--forget-revocations", backup)
-			for _, want := range []string{"signing key " + key + " was dropped",
-				"perksd can't tell what was revoked after the backup: " + test.why,
-				"These clients are enabled: acme, beta."} {
-				if !strings.Contains(said, want) {
-					t.Errorf("it says %q, want %q", said, want)
-				}
-			}
-			if keys := o.keys(); len(keys) != 1 || keys[0].ID == key {
-				t.Errorf("the keys are %+v, want one new key", keys)
-			}
-			if log := o.must("audit", "--action", "database.restore", "-o", "jsonl"); !strings.Contains(log,
-				`"revocations_known":false`) {
-				t.Errorf("the audit log says %s", log)
-			}
-		})
-	}
-	o := newSQLiteOperator(t)
-	o.refuses(exitUsage, "name the backup: perksd restore FILE; with SQLite the former database is the file that is "+
-		"replaced", "restore", "--forget-revocations")
-	o.env["PERKSD_FORGET_REVOCATIONS"] = "true"
-	o.must("client", "create", "--name", "Acme", "--id", "acme")
-	o.must("backup", o.path("copy.db"))
-	o.file("perks.db", "damaged")
-	if said := o.run("restore", o.path("copy.db")); said.code != exitFailure {
-		t.Errorf("a variable confirms it: %+v", fmt.Sprint(said))
 	}
 }

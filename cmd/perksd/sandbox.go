@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/cli/command"
 	"example.com/perks/store"
 )
 
@@ -86,8 +87,8 @@ func (p *program) target(ctx context.Context) (database, error) {
 		return live, err
 	}
 	if p.sandboxDatabase == "" {
-		return nil, usageError{errors.New("there is no sandbox: name its database with --sandbox-database or " +
-			"PERKSD_SANDBOX_DATABASE")}
+		return nil, command.Usagef("there is no sandbox: name its database with --sandbox-database or " +
+			"PERKSD_SANDBOX_DATABASE")
 	}
 	return p.sandboxBeside(ctx, live)
 }
@@ -186,9 +187,9 @@ func requireNotLive(ctx context.Context, sandbox database) error {
 	}
 	found, err := sandbox.liveRecords(ctx)
 	if err == nil && found.Any() {
-		err = usageError{fmt.Errorf("--sandbox-database names a live database, %s: it has %s, which a sandbox never "+
+		err = command.Usagef("--sandbox-database names a live database, %s: it has %s, which a sandbox never "+
 			"has; if --database and --sandbox-database are swapped, swap them back, else give the sandbox a new "+
-			"database", sandbox.name(), found)}
+			"database", sandbox.name(), found)
 	}
 	return err
 }
@@ -200,8 +201,8 @@ func requireApart(ctx context.Context, live, sandbox database) error {
 	case err != nil:
 		return fmt.Errorf("comparing the sandbox with the live database: %w", err)
 	case same:
-		return usageError{errors.New("the sandbox needs a database of its own: --sandbox-database names the same one " +
-			"as --database")}
+		return command.Usagef("the sandbox needs a database of its own: --sandbox-database names the same one " +
+			"as --database")
 	}
 	return nil
 }
@@ -230,7 +231,7 @@ func (p *program) sandboxResetCommand() *cobra.Command {
 			"It refuses the live database, by whatever name, and any database with a client, a signing key or a\n" +
 			"property. It asks for confirmation on a terminal; elsewhere it needs --yes.",
 		Example: "  perksd sandbox reset\n  perksd sandbox reset --yes --demo-data",
-		Args:    arguments(),
+		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p.sandbox = true
 			if err := p.resetSandbox(cmd.Context()); err != nil || !refill {
@@ -259,7 +260,7 @@ func (p *program) resetSandbox(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(p.stdout, "Emptied the sandbox %s of %s.\n", db.name(), emptied)
+		_, err = fmt.Fprintf(p.Out, "Emptied the sandbox %s of %s.\n", db.name(), emptied)
 		return err
 	})
 }

@@ -35,98 +35,6 @@ func (o *operator) inSandbox() *operator {
 	return &other
 }
 
-func TestCommandsWorkOnTheSandbox(t *testing.T) {
-	o := withSandbox(t)
-	live := o.everything() + o.must("audit", "-o", "jsonl")
-
-	prepared := o.must("migrate", "--sandbox")
-	if !strings.HasSuffix(prepared, "This is the sandbox "+o.inSandbox().database().name()+".\n") ||
-		strings.Contains(prepared, "pending") {
-		t.Errorf("migrate says %q", prepared)
-	}
-	equal(t, "import perks", "Imported 2 perks into the sandbox: 2 created.\n",
-		o.must("import", "perks", "--sandbox", o.file("perks.csv", twoPerks)))
-	equal(t, "import categories", "Imported 2 categories into the sandbox: 2 created.\n",
-		o.must("import", "categories", "--sandbox", o.file("c.csv", importable["categories"])))
-	o.env["PERKSD_SANDBOX"] = "true"
-	equal(t, "import users", "Imported 2 users into the sandbox: 2 created.\n",
-		o.must("import", "users", o.file("users.csv", importable["users"])))
-	delete(o.env, "PERKSD_SANDBOX")
-	o.inSandbox().redeem("r-1", "spa", "alice")
-	o.inSandbox().redeem("r-2", "spa", "bob")
-
-	equal(t, "export perks", o.inSandbox().must("export", "perks"), o.must("export", "perks", "--sandbox"))
-	equal(t, "export users", "id\nalice\nbob\n", o.must("export", "users", "--sandbox"))
-	equal(t, "redemption list", o.inSandbox().must("redemption", "list"), o.must("redemption", "list", "--sandbox"))
-	equal(t, "approve", `ID   PERK  USER   STATUS    REDEEMED_AT           CLIENT
-r-1  spa   alice  approved  2026-06-15T12:00:00Z  acme
-This was done in the sandbox.
-`, o.must("redemption", "approve", "r-1", "--sandbox"))
-	o.must("redemption", "reject", "r-2", "--sandbox", "-o", "json")
-	equal(t, "audit", `AT                    ACTOR        ACTION              SUBJECT
-2026-06-15T12:00:00Z  client/acme  redemption.create   redemption/r-1
-2026-06-15T12:00:00Z  client/acme  redemption.create   redemption/r-2
-2026-06-15T12:00:00Z  operator     perks.import        perks
-2026-06-15T12:00:00Z  operator     categories.import   categories
-2026-06-15T12:00:00Z  operator     users.import        users
-2026-06-15T12:00:00Z  operator     redemption.approve  redemption/r-1
-2026-06-15T12:00:00Z  operator     redemption.reject   redemption/r-2
-`, o.must("audit", "--sandbox"))
-	equal(t, "demo-data", "Imported 20 perks and 3 users into the sandbox, which has no properties.\n",
-		o.must("demo-data", "--sandbox", "--perks", "20", "--users", "3"))
-
-	equal(t, "the live database", live, o.everything()+o.must("audit", "-o", "jsonl"))
-	o.must("import", "users", "--sandbox=false", o.file("users.csv", "id\neve\n"))
-	equal(t, "--sandbox=false", "id\nalice\neve\n", o.must("export", "users"))
-}
-
-func TestBackupOfTheSandbox(t *testing.T) {
-	o := newSQLiteOperator(t)
-	o.env["PERKSD_SANDBOX_DATABASE"] = "sqlite:" + o.path("sandbox.db")
-	o.refuses(exitFailure, "perksd was never set up in the database "+o.path("sandbox.db")+
-		"; name another with --sandbox-database, or set this one up with 'perksd migrate "+
-		"--sandbox'", "backup", "--sandbox", o.path("copy.db"))
-	o.must("import", "users", "--sandbox", o.file("users.csv", importable["users"]))
-	if said, want := o.must("backup", "--sandbox", o.path("copy.db")),
-		"Backed up the sandbox "+o.path("sandbox.db")+" to "+o.path("copy.db")+" ("; !strings.HasPrefix(said, want) {
-		t.Errorf("backup says %q, want %q and its size", said, want)
-	}
-	equal(t, "the copy", "id\nalice\nbob\n", o.must("export", "users", "--database", "sqlite:"+o.path("copy.db")))
-	o.hasNoDatabase() // and none was made
-}
-
-func TestSandboxIsRefusedWhereItWouldBeIgnored(t *testing.T) {
-	o := withSandbox(t)
-	why := func(reason, command string) string {
-		return "--sandbox: " + reason + "; leave it out, and PERKSD_SANDBOX too (see 'perksd " + command + " --help')"
-	}
-	for _, test := range []struct{ command, reason, args string }{
-		{"serve", "serve uses both databases", ""},
-		{"client list", "clients are only in the live database, and may use the sandbox too", ""},
-		{"client disable", "clients are only in the live database, and may use the sandbox too", "acme"},
-		{"keys rotate", "signing keys are only in the live database, and sign tokens for the sandbox too", ""},
-		{"property restore", "the sandbox has no properties", "1"},
-		{"import properties", "the sandbox has no properties", "x.csv"},
-		{"export properties", "the sandbox has no properties", ""},
-	} {
-		line := append(strings.Fields(test.command), strings.Fields(test.args)...)
-		o.refuses(exitUsage, why(test.reason, test.command), append(line, "--sandbox")...)
-		o.env["PERKSD_SANDBOX"] = "true"
-		o.refuses(exitUsage, why(test.reason, test.command), line...)
-		delete(o.env, "PERKSD_SANDBOX")
-	}
-	o.env["PERKSD_SANDBOX"] = "true"
-	o.must("version")
-	delete(o.env, "PERKSD_SANDBOX")
-	o.refuses(exitUsage, "the sandbox has no properties: leave --owner, --properties and --redemptions out "+
-		"(see 'perksd demo-data --help')", "demo-data", "--sandbox", "--owner", "acme")
-	o.refuses(exitUsage, "the sandbox has no properties: leave --owner, --properties and --redemptions out "+
-		"(see 'perksd demo-data --help')", "demo-data", "--sandbox", "--properties", "1")
-	o.refuses(exitUsage, "--sandbox-database only says where the sandbox is: add --sandbox to work on it, or leave "+
-		"both out to work on the live database (see 'perksd import users "+
-		"--help')", "import", "users", "--sandbox-database", "sqlite:other.db", "x.csv")
-}
-
 // TestEveryCommandHandlesSandbox lists all commands: a new one must be added with or without --sandbox.
 func TestEveryCommandHandlesSandbox(t *testing.T) {
 	takes := map[string]bool{}
@@ -161,15 +69,6 @@ func everyCommandOfTheSandbox(o *operator) [][]string {
 		{"redemption", "reject", "--sandbox", "r-1"},
 		{"sandbox", "reset", "--yes"}, {"sandbox", "reset", "--yes", "--demo-data"},
 	}
-}
-
-func TestWithoutASandboxTheLiveDatabaseIsNotUsed(t *testing.T) {
-	o := withClient(t)
-	before := o.everything()
-	for _, line := range everyCommandOfTheSandbox(o) {
-		o.refuses(exitUsage, noSandbox, line...)
-	}
-	equal(t, "the live database", before, o.everything())
 }
 
 // withLiveRecords adds what a live database has after its first day.
@@ -273,45 +172,6 @@ func withTrials(t *testing.T) *operator {
 	return o
 }
 
-func TestSandboxReset(t *testing.T) {
-	o := withTrials(t)
-	live := o.everything() + o.must("audit", "-o", "jsonl")
-	name := o.inSandbox().database().name()
-	equal(t, "reset", "Emptied the sandbox "+name+" of 2 perks, 2 users and 1 redemption.\n",
-		o.must("sandbox", "reset", "--yes"))
-	equal(t, "the sandbox", newOperatorLike(o).everything(), o.inSandbox().everything())
-	equal(t, "its audit log",
-		`{"at":"2026-06-15T12:00:00Z","actor":"operator","action":"sandbox.reset","subject":"sandbox",`+
-			`"before":{"perks":2,"categories":0,"users":2,"redemptions":1,"idempotency_keys":0},"after":null}`+"\n",
-		o.must("audit", "--sandbox", "--subject", "sandbox", "-o", "jsonl"))
-	equal(t, "reset again", "Emptied the sandbox "+name+" of nothing.\n",
-		o.must("sandbox", "reset", "--yes", "--sandbox"))
-	equal(t, "refilled", "Emptied the sandbox "+name+" of nothing.\n"+
-		"Imported 500 perks and 1,200 users into the sandbox, which has no properties.\n",
-		o.must("sandbox", "reset", "--yes", "--demo-data"))
-	equal(t, "the live database", live, o.everything()+o.must("audit", "-o", "jsonl"))
-}
-
-// newOperatorLike returns an operator with an empty database of the same kind.
-func newOperatorLike(o *operator) *operator {
-	fresh := newOperator(o.t)
-	fresh.must("migrate")
-	return fresh
-}
-
-func TestSandboxResetNeedsATerminalOrYes(t *testing.T) {
-	o := withTrials(t)
-	before := o.inSandbox().everything()
-	o.env["PERKSD_YES"] = "true" // no variable confirms it
-	message := "perksd: cannot ask for confirmation without a terminal: add --yes to empty the sandbox (see 'perksd " +
-		"sandbox reset --help')\n"
-	if got := o.runWith("yes\n", "sandbox", "reset"); got.code != exitUsage || got.stderr != message ||
-		got.stdout != "" {
-		t.Errorf("%+v", got)
-	}
-	equal(t, "the sandbox", before, o.inSandbox().everything())
-}
-
 func TestSandboxResetAsksOnATerminal(t *testing.T) {
 	o := withTrials(t)
 	before := o.inSandbox().everything()
@@ -358,7 +218,7 @@ func (o *operator) atTerminal(ctx context.Context, typed string, args ...string)
 	}()
 	var out bytes.Buffer
 	p := o.program("", &out, terminal)
-	p.stdin = terminal
+	p.In, p.InTTY, p.ErrTTY = terminal, true, true
 	code = p.run(ctx, args)
 	if err := terminal.Close(); err != nil {
 		o.t.Fatal(err)

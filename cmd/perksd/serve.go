@@ -62,7 +62,7 @@ func (p *program) serveCommand() *cobra.Command {
 			"  perksd serve --database postgres://perks@db.example/perks?sslmode=verify-full\n" +
 			"  perksd serve --addr :8443 --tls-cert cert.pem --tls-key key.pem\n" +
 			"  perksd serve --addr :8080 --behind-proxy --log-format json --rate-limit 50/s",
-		Args: arguments(),
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.serve(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
@@ -123,27 +123,26 @@ func serveDefaults(listener net.Listener) serveOptions {
 
 // check rejects invalid flags, and flags that would have no effect.
 func (o *serveOptions) check() error {
-	invalid := func(problem string) error { return usageError{errors.New(problem)} }
 	for _, origin := range o.CORSOrigins {
 		if err := server.CheckOrigin(origin); err != nil {
-			return usageError{fmt.Errorf("--cors-origin: %w", err)}
+			return command.Usagef("--cors-origin: %s", err)
 		}
 	}
 	switch {
 	case o.TokenTTL < time.Second || o.TokenTTL > server.MaxTokenTTL:
-		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", server.MaxTokenTTL, o.TokenTTL)}
+		return command.Usagef("--token-ttl must be between 1s and %s, not %s", server.MaxTokenTTL, o.TokenTTL)
 	case o.RateBurst < 0:
-		return invalid("--rate-burst must not be negative")
+		return command.Usagef("--rate-burst must not be negative")
 	case o.RateBurst > 0 && o.RateLimit == 0:
-		return invalid("--rate-burst needs --rate-limit")
+		return command.Usagef("--rate-burst needs --rate-limit")
 	case o.connections < 1:
-		return invalid("--max-connections must be at least 1")
+		return command.Usagef("--max-connections must be at least 1")
 	case len(o.TrustedProxies) > 0 && !o.BehindProxy:
-		return invalid("--trusted-proxies needs --behind-proxy")
+		return command.Usagef("--trusted-proxies needs --behind-proxy")
 	case (o.certFile == "") != (o.keyFile == ""):
-		return invalid("give both --tls-cert and --tls-key, or neither")
+		return command.Usagef("give both --tls-cert and --tls-key, or neither")
 	case o.metricsOpen && o.metrics == "":
-		return invalid("--metrics-open needs --metrics-addr")
+		return command.Usagef("--metrics-open needs --metrics-addr")
 	}
 	return nil
 }
@@ -168,7 +167,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
 	}
-	log := o.logger(p.stderr)
+	log := o.logger(p.Err)
 	exports, err := o.telemetry(ctx, log)
 	if err != nil {
 		return err
@@ -222,9 +221,9 @@ func (o *serveOptions) listen(now func() time.Time) (l net.Listener, certificate
 		return nil, nil, badAddress("--addr", o.address, err)
 	}
 	if o.certFile == "" && !o.BehindProxy && !address.IP.IsLoopback() {
-		return nil, nil, usageError{fmt.Errorf("perksd does not serve plain HTTP on %s, because anyone on the "+
+		return nil, nil, command.Usagef("perksd does not serve plain HTTP on %s, because anyone on the "+
 			"network could read tokens and secrets: use --tls-cert and --tls-key, or --behind-proxy if a proxy in "+
-			"front terminates TLS", o.address)}
+			"front terminates TLS", o.address)
 	}
 	if o.certFile != "" {
 		if certificate, err = listen.ReadCertificate(o.certFile, o.keyFile, now, command.Plain); err != nil {
@@ -254,7 +253,7 @@ func (o *serveOptions) telemetry(ctx context.Context, log *slog.Logger) (*teleme
 		_ = listener.Close() // nothing was served there
 	}
 	if errors.As(err, new(telemetry.VariableError)) {
-		err = usageError{err}
+		err = command.Usagef("%s", err)
 	}
 	return started, err
 }
@@ -263,9 +262,9 @@ func (o *serveOptions) telemetry(ctx context.Context, log *slog.Logger) (*teleme
 func badAddress(flag, address string, err error) error {
 	var unknown *net.DNSError
 	if host, _, split := net.SplitHostPort(address); split == nil && errors.As(err, &unknown) && unknown.Name == host {
-		return usageError{fmt.Errorf("%s: the host %q is not known", flag, host)}
+		return command.Usagef("%s: the host %q is not known", flag, host)
 	}
-	return usageError{fmt.Errorf("%s must be HOST:PORT, such as 127.0.0.1:8080, not %q", flag, address)}
+	return command.Usagef("%s must be HOST:PORT, such as 127.0.0.1:8080, not %q", flag, address)
 }
 
 // metricsAddress rejects addresses that may be public. Metrics contain no secrets, but they show how busy a business
@@ -278,8 +277,8 @@ func (o *serveOptions) metricsAddress() (*net.TCPAddr, error) {
 	if o.metricsOpen || address.IP.IsLoopback() || address.IP.IsPrivate() || address.IP.IsLinkLocalUnicast() {
 		return address, nil
 	}
-	return nil, usageError{fmt.Errorf("perksd does not serve metrics on %s, which may be reachable from the internet: "+
-		"use a private address, or add --metrics-open if a firewall protects it", o.metrics)}
+	return nil, command.Usagef("perksd does not serve metrics on %s, which may be reachable from the internet: "+
+		"use a private address, or add --metrics-open if a firewall protects it", o.metrics)
 }
 
 func (o *serveOptions) logger(out io.Writer) *slog.Logger {
@@ -311,7 +310,7 @@ func (p *program) announce(format string, log *slog.Logger, url string) {
 		_ = log.Handler().Handle(context.Background(), line) // if the log fails, nobody waits for this line
 		return
 	}
-	fmt.Fprintln(p.stderr, "listening on "+url)
+	fmt.Fprintln(p.Err, "listening on "+url)
 }
 
 // notifySystemd tells systemd, or another supervisor that sets NOTIFY_SOCKET, when the server is ready and when ctx

@@ -287,14 +287,6 @@ func TestMetricsAreServedWhileTheServerDrains(t *testing.T) {
 }
 
 func TestMetricsAddresses(t *testing.T) {
-	refusal := "perksd does not serve metrics on %s, which may be reachable from the internet: " +
-		"use a private address, or add --metrics-open if a firewall protects it"
-	o := newOperator(t)
-	for _, address := range []string{":9090", "0.0.0.0:9090", "[::]:9090", "192.0.2.1:9090", "[2001:db8::1]:9090"} {
-		o.refuses(exitUsage, fmt.Sprintf(refusal, address), "serve", "--addr", "127.0.0.1:0", "--metrics-addr", address)
-	}
-	o.refuses(exitUsage, "--metrics-addr must be HOST:PORT, such as 127.0.0.1:8080, not \"9090\"", "serve", "--addr",
-		"127.0.0.1:0", "--metrics-addr", "9090")
 	for _, address := range []string{"127.0.0.1:1", "[::1]:1", "10.1.2.3:1", "172.16.0.1:1", "192.168.1.1:1",
 		"[fd00::1]:1"} {
 		if _, err := (&serveOptions{metrics: address}).metricsAddress(); err != nil {
@@ -304,7 +296,6 @@ func TestMetricsAddresses(t *testing.T) {
 	if _, err := (&serveOptions{metrics: ":1", metricsOpen: true}).metricsAddress(); err != nil {
 		t.Errorf("--metrics-open: %v", err)
 	}
-	o.hasNoDatabase() // it was refused before any change
 }
 
 func TestMetricsNeedAFreeAddress(t *testing.T) {
