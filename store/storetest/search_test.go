@@ -477,51 +477,31 @@ func compareField(key api.SortKey, a, b store.PerkRecord, from *api.Circle) int 
 
 // sortValue returns a text that sorts like the field, or nil for null.
 func sortValue(field string, p store.PerkRecord, from *api.Circle) *string {
-	text := func(s *string) *string {
-		if s == nil {
-			return nil
-		}
-		return ptr(store.Fold(*s))
-	}
-	instant := func(t *time.Time) *string {
-		if t == nil {
-			return nil
-		}
-		return ptr(t.UTC().Format("2006-01-02T15:04:05.000000"))
-	}
 	switch field {
 	case "id":
 		return &p.ID
-	case "title":
-		return text(&p.Title)
-	case "description":
-		return text(&p.Description)
-	case "image_url":
-		return text(p.ImageURL)
-	case "discount_text":
-		return text(p.DiscountText)
-	case "terms":
-		return text(p.Terms)
-	case "category":
-		return text(p.Category)
-	case "merchant_name":
-		return text(p.MerchantName)
-	case "city":
-		return text(&p.City)
-	case "valid_from":
-		return instant(p.ValidFrom)
-	case "valid_to":
-		return instant(p.ValidTo)
-	case "created_at":
-		return instant(&p.CreatedAt)
-	case "updated_at":
-		return instant(&p.UpdatedAt)
 	case api.SortRelevance:
 		return ptr(fmt.Sprint(!strings.Contains(store.Fold(p.Title), "bet")))
 	case api.SortDistance:
 		return ptr(fmt.Sprintf("%020.6f", distanceKM(from.Lat, from.Lng, *p.Lat, *p.Lng)))
 	}
-	panic("no field " + field)
+	switch value := map[string]any{
+		"title": &p.Title, "description": &p.Description, "image_url": p.ImageURL, "discount_text": p.DiscountText,
+		"terms": p.Terms, "category": p.Category, "merchant_name": p.MerchantName, "city": &p.City,
+		"valid_from": p.ValidFrom, "valid_to": p.ValidTo, "created_at": &p.CreatedAt, "updated_at": &p.UpdatedAt,
+	}[field].(type) {
+	case *string:
+		if value != nil {
+			return ptr(store.Fold(*value))
+		}
+	case *time.Time:
+		if value != nil {
+			return ptr(value.UTC().Format("2006-01-02T15:04:05.000000"))
+		}
+	default:
+		panic("no field " + field)
+	}
+	return nil
 }
 
 var catalogTests = []test{
