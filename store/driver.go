@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"example.com/perks/api"
 )
 
 // Scanner is one row of a result.
@@ -95,6 +97,8 @@ type Database struct {
 	Latest func(ctx context.Context) Querier
 	// Snapshot runs work with a consistent view, in which each statement is planned for its arguments.
 	Snapshot func(ctx context.Context, work func(Querier) error) error
+	// ListPerks returns a page of perks in a snapshot.
+	ListPerks func(q Querier, query PerkQuery) (List[api.Perk], error)
 	// SnapshotInOrder is Snapshot for work that an index has rows in order for: they are not collected and sorted,
 	// however few are expected.
 	SnapshotInOrder func(ctx context.Context, work func(Querier) error) error

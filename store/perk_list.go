@@ -6,6 +6,11 @@ import (
 	"example.com/perks/api"
 )
 
+func (o Operations) ListPerks(ctx context.Context, query PerkQuery) (List[api.Perk], error) {
+	return inSnapshot(ctx, o, "list perks", o.db.Snapshot,
+		func(q Querier) (List[api.Perk], error) { return o.db.ListPerks(q, query) })
+}
+
 // PerkSearch is a search for perks that a driver runs in one snapshot of its database. IDs are ids of perks as the
 // driver keeps them.
 type PerkSearch[IDs Sized] interface {

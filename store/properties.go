@@ -146,12 +146,11 @@ func (o Operations) firstReply(tx Tx, creation PropertyCreation) (api.Property, 
 	if err != nil {
 		return api.Property{}, err
 	}
-	fits, err := creation.Key.Matches(fingerprint)
+	if err = creation.Key.Check(fingerprint); err == nil && id == nil {
+		err = IdempotencyKeyReused(creation.Key.Key)
+	}
 	if err != nil {
 		return api.Property{}, err
-	}
-	if !fits || id == nil {
-		return api.Property{}, IdempotencyKeyReused(creation.Key.Key)
 	}
 	var record PropertyRecord
 	encoded, err := OneOr(fmt.Errorf("the audit log lacks the creation of property %d", *id), tx, ScanValue[string], `

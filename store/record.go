@@ -85,20 +85,33 @@ type IdempotencyKey struct {
 	Fingerprint [32]byte // of the request
 }
 
-// Matches tells whether a stored fingerprint is that of the same request. One of another length was not written by this
-// program.
-func (k IdempotencyKey) Matches(fingerprint []byte) (bool, error) {
-	if len(fingerprint) != len(k.Fingerprint) {
-		return false, fmt.Errorf("the fingerprint of the idempotency key %q has %d bytes, not %d", k.Key,
+// Check returns IdempotencyKeyReused unless a stored fingerprint is that of the same request. One of another length was
+// not written by this program.
+func (k IdempotencyKey) Check(fingerprint []byte) error {
+	switch {
+	case len(fingerprint) != len(k.Fingerprint):
+		return fmt.Errorf("the fingerprint of the idempotency key %q has %d bytes, not %d", k.Key,
 			len(fingerprint), len(k.Fingerprint))
+	case k.Fingerprint != [32]byte(fingerprint):
+		return IdempotencyKeyReused(k.Key)
 	}
-	return k.Fingerprint == [32]byte(fingerprint), nil
+	return nil
 }
 
 // RedeemResult is the redemption as the first reply showed it, and whether this is a replay of that reply.
 type RedeemResult struct {
 	Redemption api.Redemption
 	Replayed   bool
+}
+
+// Replay is the reply that repeats an earlier one, which has the attempt's key, or its id: then its caller retries
+// after an unknown outcome.
+func (a RedeemAttempt) Replay(first api.Redemption) (RedeemResult, error) {
+	isOwn := first.ID == a.ID
+	if isOwn && (first.PerkID != a.PerkID || first.UserID != a.UserID) {
+		return RedeemResult{}, fmt.Errorf("the id %q of a new redemption is already used", a.ID)
+	}
+	return RedeemResult{Redemption: first, Replayed: !isOwn}, nil
 }
 
 // SecretHash is the SHA-256 of a client's secret. Secrets are long and random, so a slow hash would protect nothing.

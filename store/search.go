@@ -127,6 +127,24 @@ func (s *Search) InTitle(position string) string {
 	return strings.Join(conditions, ` AND `)
 }
 
+// Count counts the matches, which follow FROM, at most this many unless that is 0.
+func (s *Search) Count(q Querier, matches string, most int64) (Count, error) {
+	return One(q, func(r Scanner) (c Count, err error) { return c, r.Scan(&c.Matching, &c.Since, &c.Till) },
+		CountText(matches, most), s.Args)
+}
+
+// CountText is the statement of Count.
+func CountText(matches string, most int64) string {
+	if most > 0 {
+		matches = fmt.Sprintf(`(SELECT 1 FROM %s LIMIT %d) AS first`, matches, most)
+	}
+	return `SELECT (SELECT count(*) FROM ` + matches + `),
+		(SELECT max(at) FROM (SELECT max(valid_to) AS at FROM perks WHERE valid_to <= @at
+			UNION ALL SELECT max(valid_from) FROM perks WHERE valid_from <= @at) AS before),
+		(SELECT min(at) FROM (SELECT min(valid_to) AS at FROM perks WHERE valid_to > @at
+			UNION ALL SELECT min(valid_from) FROM perks WHERE valid_from > @at) AS after)`
+}
+
 // IsNearest reports whether the page is read from the centre of the circle outwards.
 func (s *Search) IsNearest(fromEnd bool) bool {
 	return s.SortsBy(api.SortDistance) && s.Query.Sort[0].Desc == fromEnd

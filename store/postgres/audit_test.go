@@ -27,7 +27,7 @@ func TestTheAuditLogIsReadInIndexOrder(t *testing.T) {
 			store.Step{Text: `ANALYZE`})
 	}))
 	var plan []string
-	noError(t, db.read(t.Context(), "look", func(v view) (err error) {
+	noError(t, db.snapshot(t.Context(), "", func(v view) (err error) {
 		// As little memory for ten thousand rows as servers have for ten million.
 		if _, err = store.All(v, store.ScanValue[string], `SELECT set_config('work_mem', '64kB', true)`); err != nil {
 			return err

@@ -106,7 +106,7 @@ func combinedFiltersUseAnIndex(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
 		inSearch(t, db, filter.query, func(v view, s *search, total int64) {
 			count := plan{what: filter.name + ": the count",
-				text: explain(t, v, s.countMatching(0), customPlan, s.args)}
+				text: explain(t, v, store.CountText(s.matches(), 0), customPlan, s.args)}
 			count.requireConditions(t)
 			if s.Query.AvailableTo != "" {
 				taken := plan{what: filter.name + ": the count of what is taken",
@@ -130,7 +130,7 @@ func combinedFiltersUseAnIndex(t *testing.T, db *DB) {
 }
 
 func redemptionsAreLookedUp(t *testing.T, db *DB) {
-	noError(t, db.read(t.Context(), "look at a list", func(v view) error {
+	noError(t, db.snapshot(t.Context(), "", func(v view) error {
 		for _, user := range []string{"ann", "bob"} {
 			for _, sort := range []string{
 				"-redeemed_at", "redeemed_at", "status", "-perk_id", "status,-redeemed_at", "", "title",
@@ -163,7 +163,7 @@ func redemptionsAreLookedUp(t *testing.T, db *DB) {
 // redemptionsAreReadInOrder checks lists that can be long.
 func redemptionsAreReadInOrder(t *testing.T, db *DB) {
 	someDay := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	noError(t, db.readOnce(t.Context(), inOrder, func(v view) error {
+	noError(t, db.snapshot(t.Context(), inOrder, func(v view) error {
 		for _, filter := range []api.RedemptionFilter{
 			{}, {Since: someDay}, {Until: someDay}, {PerkID: "p"}, {PerkID: "p", Since: someDay},
 			{PerkID: "p", Status: api.StatusPending}, {PerkID: "p", Status: api.StatusApproved},
@@ -295,7 +295,7 @@ func pagePlans(t *testing.T, db *DB, query store.PerkQuery) iter.Seq[plan] {
 func inSearch(t *testing.T, db *DB, query store.PerkQuery, work func(view, *search, int64)) {
 	t.Helper()
 	query.At, query.Window = asOf, store.Window{Page: 1, PerPage: perPage}
-	noError(t, db.read(t.Context(), "look at a list", func(v view) error {
+	noError(t, db.snapshot(t.Context(), "", func(v view) error {
 		s, err := newSearch(v, query)
 		if err != nil {
 			return err

@@ -154,22 +154,15 @@ func (r rows) Close() error {
 	return nil
 }
 
-// read runs work with a consistent view. It retries once if the connection breaks: those in the pool may be from before
-// a failover.
-func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
-	_, err := store.RetryRead(ctx, db.database, doing,
-		func() (struct{}, error) { return struct{}{}, db.readOnce(ctx, "", work) })
-	return err
-}
-
 // inOrder are settings that keep PostgreSQL from collecting rows in another order than that of the index. It does so
 // where its statistics say that there are few, which may have changed since: all redemptions of a perk are approved
 // until it needs approval.
 const inOrder = `SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off`
 
-// readOnce runs the settings in the same round trip as BEGIN. Where a standby may be read it runs work there, and runs
-// it again on the primary if that fails: what a standby does not find, the primary may have.
-func (db *DB) readOnce(ctx context.Context, settings string, work func(view) error) error {
+// snapshot runs work with a consistent view, after settings in the same round trip as BEGIN. Where a standby may be
+// read it runs work there, and runs it again on the primary if that fails: what a standby does not find, the primary
+// may have.
+func (db *DB) snapshot(ctx context.Context, settings string, work func(view) error) error {
 	within, isLimited := store.ListTime(ctx)
 	if !isLimited {
 		return db.readWith(ctx, settings, work)

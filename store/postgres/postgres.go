@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/singleflight"
 
+	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -123,25 +124,32 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		},
 		Latest: func(ctx context.Context) store.Querier { return view{ctx, db.reads} },
 		Snapshot: func(ctx context.Context, work func(store.Querier) error) error {
-			return db.readOnce(ctx, "", func(v view) error { return work(customPlanView{v}) })
+			return db.snapshot(ctx, "", func(v view) error { return work(customPlanView{v}) })
 		},
 		SnapshotInOrder: func(ctx context.Context, work func(store.Querier) error) error {
-			return db.readOnce(ctx, inOrder, func(v view) error { return work(customPlanView{v}) })
+			return db.snapshot(ctx, inOrder, func(v view) error { return work(customPlanView{v}) })
 		},
 		SnapshotWithin: db.snapshotWithin,
-		AuditEnd:       auditEnd,
-		AuditRange:     auditRange,
-		AuditNewest:    auditNewest,
-		AuditPlaceOf:   auditPlaceOf,
-		Import:         db.importRows,
-		ReplaceStaged:  replaceStaged,
-		LockSandbox:    lockSandbox,
-		Unprotected:    unprotected,
-		MergePerks:     mergePerks,
-		PerkColumns:    stagedFoldColumns,
-		PerkValues:     func(p store.PerkRecord) []any { return folds(p.Perk) },
-		Retry:          db.resetIfBroken,
-		Fault:          func(doing string, err error) error { return fault(doing, db.waits.explain(err)) },
+		ListPerks: func(q store.Querier, query store.PerkQuery) (list store.List[api.Perk], err error) {
+			s, err := newSearch(q.(customPlanView).view, query)
+			if err != nil {
+				return list, err
+			}
+			return db.lists.List(s.view.ctx, s)
+		},
+		AuditEnd:      auditEnd,
+		AuditRange:    auditRange,
+		AuditNewest:   auditNewest,
+		AuditPlaceOf:  auditPlaceOf,
+		Import:        db.importRows,
+		ReplaceStaged: replaceStaged,
+		LockSandbox:   lockSandbox,
+		Unprotected:   unprotected,
+		MergePerks:    mergePerks,
+		PerkColumns:   stagedFoldColumns,
+		PerkValues:    func(p store.PerkRecord) []any { return folds(p.Perk) },
+		Retry:         db.resetIfBroken,
+		Fault:         func(doing string, err error) error { return fault(doing, db.waits.explain(err)) },
 	}
 	db.Operations = store.NewOperations(db.database)
 	db.lifetime, db.cancel = context.WithCancel(context.Background())

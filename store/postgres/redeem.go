@@ -220,18 +220,14 @@ func decide(attempts []store.RedeemAttempt, f batchState, begin func(int) bool) 
 
 func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState) redeemReply {
 	if known.key != nil && !known.keyExpired {
-		if fits, err := attempt.Key.Matches(known.key); err != nil {
+		if err := attempt.Key.Check(known.key); err != nil {
 			return redeemReply{err: err}
-		} else if !fits {
-			return redeemReply{err: store.IdempotencyKeyReused(attempt.Key.Key)}
 		}
 	}
-	if first := known.first; first != nil {
-		if first.ID == attempt.ID && (first.PerkID != attempt.PerkID || first.UserID != attempt.UserID) {
-			return redeemReply{err: fmt.Errorf("the id %q of a new redemption is already used", attempt.ID)}
-		}
-		d.replays = true
-		return redeemReply{result: store.RedeemResult{Redemption: *first, Replayed: first.ID != attempt.ID}}
+	if known.first != nil {
+		first, err := attempt.Replay(*known.first)
+		d.replays = d.replays || err == nil
+		return redeemReply{first, err}
 	}
 	perk := d.perks[attempt.PerkID]
 	if perk == nil {

@@ -75,7 +75,7 @@ func TestUsersAreReadOnOneRangeOfTheirIndex(t *testing.T) {
 		Window: store.Window{Page: 1, PerPage: perPage}}
 	for _, query.After = range []*store.Cursor{nil, {ID: "user-12"}} {
 		count, page, args := store.UserTexts(query)
-		noError(t, db.read(t.Context(), "look at users", func(v view) error {
+		noError(t, db.snapshot(t.Context(), "", func(v view) error {
 			for _, text := range []string{count, page} {
 				p := plan{what: text, text: explain(t, v, text, customPlan, args)}
 				p.requireSteps(t, "Index Only Scan using users_pkey", "Index Cond: ((id >", "(id < 'user-2'::text)")

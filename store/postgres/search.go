@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
 	"iter"
 	"strings"
@@ -129,18 +128,6 @@ const customPlan = pgx.QueryExecModeExec
 func (s *search) values(reach store.Fetch) []any {
 	s.args["skip"], s.args["take"] = reach.Skip, reach.Take
 	return []any{customPlan, s.args}
-}
-
-// ListPerks reads the total and the page from one snapshot.
-func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (list store.List[api.Perk], err error) {
-	err = db.read(ctx, "list perks", func(v view) error {
-		s, err := newSearch(v, query)
-		if err == nil {
-			list, err = db.lists.List(v.ctx, s)
-		}
-		return err
-	})
-	return list, err
 }
 
 func (s *search) Distances(ids []string) ([]int64, error) {
@@ -396,8 +383,7 @@ func (s *search) fromEachCell(order string, need int64) string {
 // allMatches is all matches, to be sorted. OFFSET 0 keeps PostgreSQL from scanning the order's index instead, in the
 // hope of early matches: if all perks of a city are old, there are none.
 func (s *search) allMatches(total int64) string {
-	return `(SELECT p.* FROM ` + s.from() + ` WHERE ` + s.where() + s.andAvailable(total+s.unavailable) +
-		` OFFSET 0) AS p`
+	return `(SELECT p.* FROM ` + s.matches() + s.andAvailable(total+s.unavailable) + ` OFFSET 0) AS p`
 }
 
 // unavailable is the perks that a user cannot redeem, whatever their dates: those that are sold out, or redeemed by the
@@ -406,27 +392,15 @@ const unavailable = `(SELECT perk_id FROM perk_stock WHERE sold_out
 	UNION ALL SELECT perk_id FROM redemptions WHERE user_id = @user AND status <> 'rejected')`
 
 func (s *search) CountMatches(most int64) (store.Count, error) {
-	return store.One(s.view, func(r row) (c store.Count, err error) {
-		return c, r.Scan(&c.Matching, &c.Since, &c.Till)
-	}, s.countMatching(most), customPlan, s.args)
+	return s.Count(customPlanView{s.view}, s.matches(), most)
 }
 
 func (s *search) CountUnavailable(matching int64) (int64, error) {
 	return store.One(s.view, store.ScanValue[int64], s.countUnavailable(matching), customPlan, s.args)
 }
 
-// countMatching counts at most this many, unless that is 0.
-func (s *search) countMatching(most int64) string {
-	matches := s.from() + ` WHERE ` + s.where()
-	if most > 0 {
-		matches = fmt.Sprintf(`(SELECT FROM %s LIMIT %d) AS first`, matches, most)
-	}
-	return `SELECT (SELECT count(*) FROM ` + matches + `),
-		greatest((SELECT max(valid_to) FROM perks WHERE valid_to <= @at),
-			(SELECT max(valid_from) FROM perks WHERE valid_from <= @at)),
-		least((SELECT min(valid_to) FROM perks WHERE valid_to > @at),
-			(SELECT min(valid_from) FROM perks WHERE valid_from > @at))`
-}
+// matches is what follows FROM.
+func (s *search) matches() string { return s.from() + ` WHERE ` + s.where() }
 
 // countUnavailable searches all perks, or those in the circle if they are fewer than the unavailable ones.
 func (s *search) countUnavailable(matching int64) string {

@@ -85,7 +85,7 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 				written, err = store.One(s, store.ScanValue[string], shown)
 				return err
 			}))
-			noError(t, db.readOnce(t.Context(), "", func(v view) (err error) {
+			noError(t, db.snapshot(t.Context(), "", func(v view) (err error) {
 				read, err = store.One(v, store.ScanValue[string], shown)
 				return err
 			}))

@@ -256,7 +256,7 @@ func TestListsLeaveHalfOfTheConnections(t *testing.T) {
 	half := cap(p.db.reads.lists)
 	for i := range 2 * half {
 		running.Go(func() {
-			if err := p.db.readOnce(list, "", func(v view) error {
+			if err := p.db.snapshot(list, "", func(v view) error {
 				is, err := store.One(v, store.ScanValue[bool], `SELECT pg_is_in_recovery()`)
 				onStandby <- is
 				<-end
@@ -272,10 +272,10 @@ func TestListsLeaveHalfOfTheConnections(t *testing.T) {
 	brief, cancel := context.WithTimeout(list, 100*time.Millisecond)
 	defer cancel()
 	nothing := func(view) error { return nil }
-	if err := p.db.readOnce(brief, "", nothing); !errors.Is(err, context.DeadlineExceeded) {
+	if err := p.db.snapshot(brief, "", nothing); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("another list does not wait: %v", err)
 	}
-	if err := p.db.readOnce(p.behind(position), "", nothing); err != nil {
+	if err := p.db.snapshot(p.behind(position), "", nothing); err != nil {
 		t.Errorf("a single record cannot be read: %v", err)
 	}
 	if n := p.db.Stats().ReadConnections(); n != 4*half {

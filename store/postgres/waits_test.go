@@ -128,10 +128,11 @@ func TestAListIsEndedAfterItsTime(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	sleep := func(within time.Duration) error {
-		return db.read(store.LimitList(t.Context(), within, 0), "sleep", func(v view) error {
+		limited := store.LimitList(t.Context(), within, 0)
+		return db.database.Fault("sleep", db.snapshot(limited, "", func(v view) error {
 			_, err := store.One(v, store.ScanValue[any], `SELECT pg_sleep(60)::text`)
 			return err
-		})
+		}))
 	}
 	if err := sleep(50 * time.Millisecond); !errors.Is(err, store.ErrTimeLimit) {
 		t.Errorf("a list of a minute: %v", err)
@@ -155,10 +156,11 @@ func TestAListThatWaitsIsNotCalledExpensive(t *testing.T) {
 	storetest.Execute(t, server.DSN("postgres"), `CREATE DATABASE perks`)
 	db := openAt(t, server.DSN("perks"))
 	list := func(within time.Duration) error {
-		return db.read(store.LimitList(t.Context(), within, 0), "list", func(v view) error {
+		limited := store.LimitList(t.Context(), within, 0)
+		return db.database.Fault("list", db.snapshot(limited, "", func(v view) error {
 			_, err := store.One(v, store.ScanValue[int64], `SELECT count(*) FROM perks`)
 			return err
-		})
+		}))
 	}
 	reset := begin(t, db, `LOCK TABLE perks IN ACCESS EXCLUSIVE MODE`)
 	err := list(listLockTime)

@@ -53,8 +53,8 @@ func TestALogThatOnlyGrowsIsReported(t *testing.T) {
 	db, logged := openLogged(t, path)
 	held, release, done := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		done <- db.snapshot(t.Context(), func(v view) error { // as a program that forgets its transaction
-			_, err := store.One(v, store.ScanValue[int64], `SELECT count(*) FROM users`)
+		done <- db.snapshot(t.Context(), func(q store.Querier) error { // as a program that forgets its transaction
+			_, err := store.One(q, store.ScanValue[int64], `SELECT count(*) FROM users`)
 			close(held)
 			<-release
 			return err

@@ -55,7 +55,7 @@ func TestReadsNeverSeeAnotherFile(t *testing.T) {
 			t.Errorf("with %s, a read of another connection returned %v, want unavailable because of that", doing, err)
 		}
 	}
-	noError(t, db.snapshot(t.Context(), func(v view) error { // one connection is in use
+	noError(t, db.snapshot(t.Context(), func(q store.Querier) error { // one connection is in use
 		if err := os.Rename(path, path+".moved"); err != nil {
 			return err
 		}

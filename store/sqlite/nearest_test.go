@@ -47,13 +47,13 @@ func TestNarrowerCirclesFindTheSamePage(t *testing.T) {
 			reach := test.query.Window.Fetch(total)
 			offset := test.query.Window.Offset()
 			want := list[offset : offset+reach.Take]
-			inSearch(t, db, test.query, reach, func(v view, s *search, _ string) {
-				found := must(s.nearest(v, reach, total))(t)
+			inSearch(t, db, test.query, reach, func(_ view, s *search, _ string) {
+				found := must(s.nearest(reach, total))(t)
 				if is := found != nil; is != isNear {
 					t.Errorf("%s, page %d of %d: it is found in a narrower circle: %t, want %t", test.name, page, pages,
 						is, isNear)
 				}
-				rows := must(s.page(v, total))(t)
+				rows := must(s.page(total))(t)
 				if !slices.Equal(rows, want) {
 					t.Errorf("%s, page %d of %d: it is\n%v\nwant\n%v", test.name, page, pages, rows, want)
 				}

@@ -213,8 +213,8 @@ func wholeList(t *testing.T, db *DB, query store.PerkQuery) (rows []int64) {
 func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, work func(view, *search, string)) {
 	t.Helper()
 	query.At = asOf
-	noError(t, db.read(t.Context(), "look at a list", func(v view) error {
-		s, err := newSearch(v, query)
+	noError(t, db.snapshot(t.Context(), func(q store.Querier) error {
+		s, err := newSearch(q.(view), query)
 		if err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, wo
 		if err != nil {
 			return err
 		}
-		work(v, s, order)
+		work(s.view, s, order)
 		return nil
 	}))
 }

@@ -85,8 +85,8 @@ func TestFiltersAreLookedUpInTheirIndexes(t *testing.T) {
 // requirePlan checks the plans for a page of all matches, from the beginning and from the end.
 func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without string) {
 	t.Helper()
-	noError(t, db.read(t.Context(), "explain", func(v view) error {
-		s, err := newSearch(v, query)
+	noError(t, db.snapshot(t.Context(), func(q store.Querier) error {
+		s, err := newSearch(q.(view), query)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without stri
 			if err != nil {
 				return err
 			}
-			plan, err := explain(v, pageOf(s.allMatches(), order), s.values(store.Fetch{Take: 25}))
+			plan, err := explain(s.view, pageOf(s.allMatches(), order), s.values(store.Fetch{Take: 25}))
 			if err != nil {
 				return err
 			}

@@ -13,9 +13,7 @@ import (
 func TestListsOfPropertiesAreReadOnIndexes(t *testing.T) {
 	db := openTemporary(t)
 	storetest.AddListings(t, db, 3000) // so many that the import builds the indexes again
-	snapshot := func(work func(store.Querier) error) error {
-		return db.snapshot(t.Context(), func(v view) error { return work(v) })
-	}
+	snapshot := func(work func(store.Querier) error) error { return db.snapshot(t.Context(), work) }
 	storetest.PropertyStatements(t, dialect, db.latest(t.Context()), snapshot, func(s storetest.PropertyStatement) {
 		plan := must(explain(s.Querier.(view), s.Text, s.Args...))(t)
 		// An owner's listings in a city are compared in the table, because no index has both.

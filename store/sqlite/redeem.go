@@ -30,7 +30,7 @@ func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.Re
 func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error) {
 	if attempt.Key != nil {
 		if first, err := s.replyToKey(attempt); !errors.Is(err, store.ErrNoRow) {
-			return store.RedeemResult{Redemption: first, Replayed: first.ID != attempt.ID}, err
+			return first, err
 		}
 	}
 	if perk := s.eligibility[attempt.PerkID]; perk != nil && perk.Refusal(attempt) == nil {
@@ -45,8 +45,7 @@ func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error
 		return store.RedeemResult{}, err
 	}
 	if perk.idUsed {
-		first, err := s.earlierTry(attempt)
-		return store.RedeemResult{Redemption: first}, err
+		return s.replay(attempt, `r.id = ?`, attempt.ID)
 	}
 	if err := perk.Refusal(attempt); err != nil {
 		return store.RedeemResult{}, err
@@ -62,21 +61,18 @@ const redemptionsAndPerks = `redemptions AS r CROSS JOIN perks AS p ON p.row = r
 
 const redemptionColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.status, r.metadata`
 
-// firstReplyColumns are those of a redemption as it was made. Only its status can have changed since.
-const firstReplyColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.first_status, r.metadata`
-
-// earlierTry is the redemption with the attempt's id: its caller retries after an unknown outcome.
-func (s *session) earlierTry(attempt store.RedeemAttempt) (api.Redemption, error) {
-	first, err := store.One(s, store.ScanRedemption, `
-		SELECT `+firstReplyColumns+` FROM `+redemptionsAndPerks+` WHERE r.id = ?`, attempt.ID)
-	if err == nil && (first.PerkID != attempt.PerkID || first.UserID != attempt.UserID) {
-		err = fmt.Errorf("the id %q of a new redemption is already used", attempt.ID)
+// replay reads the redemption as it was made. Only its status can have changed since.
+func (s *session) replay(attempt store.RedeemAttempt, where string, id any) (first store.RedeemResult, err error) {
+	made, err := store.One(s, store.ScanRedemption, `SELECT r.id, p.id, r.user_id, r.redeemed_at, r.first_status,
+		r.metadata FROM `+redemptionsAndPerks+` WHERE `+where, id)
+	if err != nil {
+		return first, err
 	}
-	return first, err
+	return attempt.Replay(made)
 }
 
 // replyToKey ignores expired keys. A key of something else has another fingerprint, and no redemption.
-func (s *session) replyToKey(attempt store.RedeemAttempt) (first api.Redemption, err error) {
+func (s *session) replyToKey(attempt store.RedeemAttempt) (first store.RedeemResult, err error) {
 	var fingerprint []byte
 	var redemption *int64
 	_, err = store.One(s, func(r row) (none any, err error) { return none, r.Scan(&fingerprint, &redemption) },
@@ -85,15 +81,13 @@ func (s *session) replyToKey(attempt store.RedeemAttempt) (first api.Redemption,
 	if err != nil {
 		return first, err
 	}
-	fits, err := attempt.Key.Matches(fingerprint)
-	if err == nil && (!fits || redemption == nil) {
+	if err = attempt.Key.Check(fingerprint); err == nil && redemption == nil {
 		err = store.IdempotencyKeyReused(attempt.Key.Key)
 	}
 	if err != nil {
 		return first, err
 	}
-	return store.One(s, store.ScanRedemption, `
-		SELECT `+firstReplyColumns+` FROM `+redemptionsAndPerks+` WHERE r.row = ?`, *redemption)
+	return s.replay(attempt, `r.row = ?`, *redemption)
 }
 
 // eligibility is that of the attempt, with the row id of its perk.

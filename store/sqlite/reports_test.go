@@ -41,8 +41,7 @@ func TestAReportOrAListThatTakesTooLongIsInterrupted(t *testing.T) {
 	if !errors.Is(err, store.ErrTimeLimit) {
 		t.Errorf("a statement without end: %v", err)
 	}
-	err = db.read(store.LimitList(t.Context(), 50*time.Millisecond, 0), "list",
-		func(v view) error { return endless(v) })
+	err = db.snapshot(store.LimitList(t.Context(), 50*time.Millisecond, 0), endless)
 	if !errors.Is(err, store.ErrTimeLimit) {
 		t.Errorf("a list without end: %v", err)
 	}

@@ -1,9 +1,7 @@
 package sqlite
 
 import (
-	"context"
 	"database/sql/driver"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -116,18 +114,18 @@ const (
 
 // nearest finds a page of perks by distance in narrower circles, so that far ones are not sorted. It returns nil if the
 // query does not sort so, has words, which would be looked up for each circle, or no narrower circle holds the page.
-func (s *search) nearest(v view, reach store.Fetch, total int64) ([]int64, error) {
+func (s *search) nearest(reach store.Fetch, total int64) ([]int64, error) {
 	if s.Query.Near == nil || s.HasWords() || !s.IsNearest(reach.FromEnd) || total <= manyMatches {
 		return nil, nil
 	}
 	for _, circle := range store.Circle(*s.Query.Near).Narrower(reach.Skip+reach.Take, total, circleGrowth) {
 		query := s.Query
 		query.Near = (*api.Circle)(&circle)
-		narrow, err := newSearch(v, query)
+		narrow, err := newSearch(s.view, query)
 		if err != nil {
 			return nil, err
 		}
-		rows, err := narrow.find(v, reach, total)
+		rows, err := narrow.find(reach, total)
 		if err != nil || int64(len(rows)) == reach.Take {
 			return rows, err
 		}
@@ -167,18 +165,6 @@ func (s *search) indexName(first string) string {
 	return first + s.endOfNames
 }
 
-// ListPerks reads the total and the page from one snapshot.
-func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (list store.List[api.Perk], err error) {
-	err = db.read(ctx, "list perks", func(v view) error {
-		s, err := newSearch(v, query)
-		if err == nil {
-			list, err = db.lists.List(v.ctx, s)
-		}
-		return err
-	})
-	return list, err
-}
-
 func (s *search) Distances(ids []string) ([]int64, error) {
 	if s.Query.Near == nil {
 		return make([]int64, len(ids)), nil
@@ -203,7 +189,7 @@ type rowIDs []int64
 func (r rowIDs) Len() int { return len(r) }
 
 func (s *search) ReadPage(total int64) ([]api.Perk, error) {
-	rows, err := s.page(s.view, total)
+	rows, err := s.page(total)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +197,7 @@ func (s *search) ReadPage(total int64) ([]api.Perk, error) {
 }
 
 func (s *search) ReadAfter(reach store.Fetch, matching int64) ([]api.Perk, error) {
-	rows, err := s.following(s.view, store.Fetch{Take: reach.Skip + reach.Take}, matching)
+	rows, err := s.following(store.Fetch{Take: reach.Skip + reach.Take}, matching)
 	if err != nil {
 		return nil, err
 	}
@@ -257,17 +243,17 @@ func (s *search) EveryID(step, _ int64) (rowIDs, error) {
 
 // page finds the row ids of the window in indexes, without reading the perks before it. A window past the middle is
 // read from the end.
-func (s *search) page(v view, total int64) ([]int64, error) {
+func (s *search) page(total int64) ([]int64, error) {
 	reach := s.Query.Reach(total)
 	if reach.Take == 0 {
 		return nil, nil
 	}
 	if s.Query.After != nil {
-		return s.following(v, reach, total)
+		return s.following(reach, total)
 	}
-	rows, err := s.nearest(v, reach, total)
+	rows, err := s.nearest(reach, total)
 	if err == nil && rows == nil {
-		rows, err = s.find(v, reach, total)
+		rows, err = s.find(reach, total)
 	}
 	if reach.FromEnd {
 		slices.Reverse(rows)
@@ -276,17 +262,17 @@ func (s *search) page(v view, total int64) ([]int64, error) {
 }
 
 // find returns row ids in the order in which they are read.
-func (s *search) find(v view, reach store.Fetch, total int64) ([]int64, error) {
+func (s *search) find(reach store.Fetch, total int64) ([]int64, error) {
 	order, err := s.Order.By(s.Query.Sort, reach.FromEnd)
 	if err != nil {
 		return nil, err
 	}
-	return store.All(v, store.ScanValue[int64], pageOf(s.candidates(order, reach, total), order), s.values(reach))
+	return store.All(s.view, store.ScanValue[int64], pageOf(s.candidates(order, reach, total), order), s.values(reach))
 }
 
 // following finds the row ids after the query's cursor: range by range in the index of the order, or among all matches
 // if they are few or no index has the order. Words would be looked up for each range.
-func (s *search) following(v view, reach store.Fetch, total int64) (rows []int64, err error) {
+func (s *search) following(reach store.Fetch, total int64) (rows []int64, err error) {
 	index := "id"
 	if len(s.Query.Sort) > 0 {
 		index = s.Query.Sort[0].Field
@@ -305,7 +291,7 @@ func (s *search) following(v view, reach store.Fetch, total int64) (rows []int64
 		return nil, err
 	}
 	for _, condition := range ranges {
-		found, err := store.All(v, store.ScanValue[int64],
+		found, err := store.All(s.view, store.ScanValue[int64],
 			pageOf(from+` WHERE `+condition+` AND `+s.whereAvailable(), order),
 			s.values(store.Fetch{Take: reach.Take - int64(len(rows))}))
 		if rows = append(rows, found...); err != nil || int64(len(rows)) == reach.Take {
@@ -366,17 +352,7 @@ func (s *search) allMatches() string {
 }
 
 func (s *search) CountMatches(most int64) (store.Count, error) {
-	matches := s.from(``) + ` WHERE ` + s.where()
-	if most > 0 {
-		matches = fmt.Sprintf(`(SELECT 1 FROM %s LIMIT %d)`, matches, most)
-	}
-	return store.One(s.view, func(r row) (c store.Count, err error) {
-		return c, r.Scan(&c.Matching, &c.Since, &c.Till)
-	}, `SELECT (SELECT count(*) FROM `+matches+`),
-		(SELECT max(at) FROM (SELECT max(valid_to) AS at FROM perks WHERE valid_to <= @at
-			UNION ALL SELECT max(valid_from) FROM perks WHERE valid_from <= @at)),
-		(SELECT min(at) FROM (SELECT min(valid_to) AS at FROM perks WHERE valid_to > @at
-			UNION ALL SELECT min(valid_from) FROM perks WHERE valid_from > @at))`, s.Args)
+	return s.Count(s.view, s.from(``)+` WHERE `+s.where(), most)
 }
 
 func (s *search) CountUnavailable(int64) (int64, error) {

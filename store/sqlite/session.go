@@ -38,21 +38,16 @@ func (v view) Query(text string, args ...any) (store.Rows, error) {
 	}
 }
 
-// read runs work with a consistent view.
-func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
-	return db.fault(doing, db.snapshot(ctx, work))
-}
-
-// snapshot fails with store.ErrTimeLimit if a list takes longer than its context allows.
-func (db *DB) snapshot(ctx context.Context, work func(view) error) error {
-	within, isLimited := store.ListTime(ctx)
-	if !isLimited {
-		return db.snapshotOf(ctx, work)
+// snapshot runs work with a consistent view. It fails with store.ErrTimeLimit if a list takes longer than its context
+// allows.
+func (db *DB) snapshot(ctx context.Context, work func(store.Querier) error) error {
+	if within, isLimited := store.ListTime(ctx); isLimited {
+		return db.snapshotWithin(ctx, within, work)
 	}
-	return db.snapshotWithin(ctx, within, func(q store.Querier) error { return work(q.(view)) })
+	return db.snapshotOf(ctx, work)
 }
 
-func (db *DB) snapshotOf(ctx context.Context, work func(view) error) error {
+func (db *DB) snapshotOf(ctx context.Context, work func(store.Querier) error) error {
 	tx, err := db.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
@@ -65,7 +60,7 @@ func (db *DB) snapshotOf(ctx context.Context, work func(view) error) error {
 func (db *DB) snapshotWithin(ctx context.Context, within time.Duration, work func(store.Querier) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, within, store.ErrTimeLimit)
 	defer cancel()
-	err := db.snapshotOf(limited, func(v view) error { return work(v) })
+	err := db.snapshotOf(limited, work)
 	if err != nil && context.Cause(limited) == store.ErrTimeLimit {
 		return store.ErrTimeLimit
 	}

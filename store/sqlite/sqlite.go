@@ -22,6 +22,7 @@ import (
 	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
 	codes "modernc.org/sqlite/lib"
 
+	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -83,30 +84,34 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		lists:       store.NewPerkLists[rowIDs](100_000, 1_000_000),
 		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1), disk: newDisk(file.path, log)}
 	db.disk.watch()
-	snapshot := func(ctx context.Context, work func(store.Querier) error) error {
-		return db.snapshot(ctx, func(v view) error { return work(v) })
-	}
 	db.Operations = store.NewOperations(store.Database{
 		Dialect: dialect,
 		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {
 			return db.write(ctx, doing, func(s *session) error { return work(s) })
 		},
 		Latest:          func(ctx context.Context) store.Querier { return db.latest(ctx) },
-		Snapshot:        snapshot,
-		SnapshotInOrder: snapshot,
+		Snapshot:        db.snapshot,
+		SnapshotInOrder: db.snapshot,
 		SnapshotWithin:  db.snapshotWithin,
-		AuditEnd:        auditEnd,
-		AuditRange:      auditRange,
-		AuditNewest:     auditNewest,
-		AuditPlaceOf:    auditPlaceOf,
-		Import:          db.importRows,
-		ReplaceStaged:   replaceStaged,
-		LockSandbox:     func(tx store.Tx) error { return store.Run(tx.Exec, store.Step{Text: store.RaiseVersion}) },
-		Unprotected:     unprotected,
-		MergePerks:      mergePerks,
-		PerkValues:      func(store.PerkRecord) []any { return nil },
-		Retry:           func(error) bool { return false },
-		Fault:           db.fault,
+		ListPerks: func(q store.Querier, query store.PerkQuery) (list store.List[api.Perk], err error) {
+			s, err := newSearch(q.(view), query)
+			if err != nil {
+				return list, err
+			}
+			return db.lists.List(s.view.ctx, s)
+		},
+		AuditEnd:      auditEnd,
+		AuditRange:    auditRange,
+		AuditNewest:   auditNewest,
+		AuditPlaceOf:  auditPlaceOf,
+		Import:        db.importRows,
+		ReplaceStaged: replaceStaged,
+		LockSandbox:   func(tx store.Tx) error { return store.Run(tx.Exec, store.Step{Text: store.RaiseVersion}) },
+		Unprotected:   unprotected,
+		MergePerks:    mergePerks,
+		PerkValues:    func(store.PerkRecord) []any { return nil },
+		Retry:         func(error) bool { return false },
+		Fault:         db.fault,
 	})
 	return db, nil
 }
