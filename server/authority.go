@@ -54,7 +54,8 @@ func NewAuthority(ctx context.Context, config Config) (*Authority, error) {
 	}
 	return &Authority{
 		config: config, keys: newKeyring(config.Live, config.Now),
-		clients: newLRU[string, cachedClient](), verified: newLRU[[sha256.Size]byte, verifiedToken](),
+		clients:  newLRU[string, cachedClient](cacheSize),
+		verified: newLRU[[sha256.Size]byte, verifiedToken](cacheSize),
 	}, nil
 }
 

@@ -120,12 +120,12 @@ const outageRetryInterval = 100 * time.Millisecond
 
 // outage makes requests wait until the database is available again.
 type outage struct {
-	waiters chan struct{} // one value for each request that waits
-	retries chan struct{} // one value while a request tries again
+	waiters slots // of requests that wait
+	retries slots // of the request that tries again
 }
 
 func newOutage(waiters int) *outage {
-	return &outage{waiters: make(chan struct{}, waiters), retries: make(chan struct{}, 1)}
+	return &outage{waiters: make(slots, waiters), retries: make(slots, 1)}
 }
 
 // retryWhileUnavailable calls try until it returns anything but api.CodeUnavailable, or until the context ends. If too
@@ -141,12 +141,11 @@ func (o *outage) retryWhileUnavailable(ctx context.Context, try func() error) er
 	default:
 		return err
 	}
-	select {
-	case o.retries <- struct{}{}:
-		defer func() { <-o.retries }()
-	case <-ctx.Done():
+	done, ended := o.retries.take(ctx)
+	if ended != nil {
 		return err
 	}
+	defer done()
 	again := time.NewTicker(outageRetryInterval)
 	defer again.Stop()
 	for {

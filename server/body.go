@@ -127,12 +127,16 @@ func writeJSON(c echo.Context, status int, mediaType string, body any) error {
 
 // writeCacheable responds to a read: 200 with an ETag, or 304 if the client has the same bytes.
 func writeCacheable(c echo.Context, body any) error {
+	c.Response().Header().Set("Cache-Control", "private, no-cache")
+	return writeTagged(c, http.StatusOK, body)
+}
+
+func writeTagged(c echo.Context, status int, body any) error {
 	encoded, err := encode(body)
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set("Cache-Control", "private, no-cache")
-	return writeText(c, http.StatusOK, echo.MIMEApplicationJSON, encoded, entityTag(encoded))
+	return writeText(c, status, echo.MIMEApplicationJSON, encoded, entityTag(encoded))
 }
 
 // entityTag returns a strong ETag (RFC 9110, section 8.8.3): a hash needs no column, and is the same on every replica.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,7 +38,7 @@ type eventFeed struct {
 	known   atomic.Pointer[cursors]
 	ended   chan struct{} // closed when the server ends
 	wake    chan struct{} // a listener has come
-	readers chan struct{} // one value for each follower that reads what it has missed
+	readers slots         // of followers that read what they have missed
 
 	mu        sync.Mutex
 	isRunning bool
@@ -81,12 +82,8 @@ type listener struct {
 }
 
 func newEventFeed(s store.Store, name string, log *slog.Logger) *eventFeed {
-	kept, err := lru.New[keptKey, keptPart](feedKept)
-	if err != nil {
-		panic(err) // the size is a constant
-	}
 	return &eventFeed{store: s, name: name, log: log, ended: make(chan struct{}), wake: make(chan struct{}, 1),
-		readers: make(chan struct{}, feedReaders), listeners: map[*listener]bool{}, kept: kept}
+		readers: make(slots, feedReaders), listeners: map[*listener]bool{}, kept: newLRU[keptKey, keptPart](feedKept)}
 }
 
 // listen returns a listener that starts at a position after all that is committed now.
@@ -116,12 +113,7 @@ func (f *eventFeed) leave(l *listener) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.listeners, l)
-	for i, other := range f.coming {
-		if other == l {
-			f.coming = append(f.coming[:i], f.coming[i+1:]...)
-			return
-		}
-	}
+	f.coming = slices.DeleteFunc(f.coming, func(other *listener) bool { return other == l })
 }
 
 // run reads the audit log until the last listener has left.
@@ -307,7 +299,7 @@ func (r *follower) resume(at store.AuditPlace) {
 func (f *eventFeed) read(
 	ctx context.Context, after store.AuditPlace, end feedEnd, most store.AuditBound,
 ) (part feedPart, err error) {
-	done, err := f.await(ctx)
+	done, err := f.readers.take(ctx)
 	if err != nil {
 		return part, err
 	}
@@ -326,22 +318,12 @@ func (f *eventFeed) read(
 	return part, err
 }
 
-// await waits until few read the log, and returns what ends the caller's turn.
-func (f *eventFeed) await(ctx context.Context) (done func(), err error) {
-	select {
-	case f.readers <- struct{}{}:
-		return func() { <-f.readers }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // recent returns the newest events that the caller may see, so that a first look shows something.
 func (f *eventFeed) recent(
 	ctx context.Context, caller Caller, types []api.EventType, most int,
 ) (page api.EventPage, err error) {
 	page.Data = []api.Event{}
-	done, err := f.await(ctx)
+	done, err := f.readers.take(ctx)
 	if err != nil {
 		return page, err
 	}

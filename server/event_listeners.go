@@ -1,9 +1,9 @@
 package server
 
 import (
-	"container/list"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,18 +37,15 @@ type listeners struct {
 
 	mu       sync.Mutex
 	open     int
-	unsent   int                   // see maxUnsent
-	byClient map[string]*list.List // of *listening, the oldest first
+	unsent   int                     // see maxUnsent
+	byClient map[string][]*listening // the oldest first
 }
 
 // listening is one of them.
-type listening struct {
-	end     context.CancelCauseFunc
-	hasLeft bool
-}
+type listening struct{ end context.CancelCauseFunc }
 
 func newListeners(most int) *listeners {
-	l := &listeners{most: most, byClient: map[string]*list.List{},
+	l := &listeners{most: most, byClient: map[string][]*listening{},
 		ended: counters("event_listeners_ended_total", "Streams and waits for events that the server ended.", "reason")}
 	for _, reason := range []string{listenerReplaced, listenerSlow, listenerRevoked} {
 		l.ended.WithLabelValues(reason)
@@ -57,18 +54,15 @@ func newListeners(most int) *listeners {
 }
 
 func (l *listeners) collectors() []prometheus.Collector {
-	gauge := func(name, help string, read func() int) prometheus.Collector {
-		options := prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}
-		return prometheus.NewGaugeFunc(options, func() float64 { return float64(read()) })
-	}
 	return []prometheus.Collector{
 		l.ended,
-		gauge("event_listeners", "Streams and waits for events that are open.", func() int {
+		gauge("event_listeners", "Streams and waits for events that are open.", nil, func() int {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			return l.open
 		}),
-		gauge("event_listeners_max", "Streams and waits for events that may be open.", func() int { return l.most }),
+		gauge("event_listeners_max", "Streams and waits for events that may be open.", nil,
+			func() int { return l.most }),
 	}
 }
 
@@ -77,21 +71,18 @@ func (l *listeners) begin(ctx context.Context, clientID string) (_ context.Conte
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own := l.byClient[clientID]
-	isReplacing := own != nil && own.Len() >= clientListeners
+	isReplacing := len(own) >= clientListeners
 	if l.open >= l.most && !isReplacing {
 		return nil, nil, api.Errorf(api.CodeUnavailable,
 			"Too many callers follow events here. Try again later, or read pages without wait.")
 	}
 	if isReplacing {
-		l.remove(clientID, own.Front())
+		l.remove(clientID, own[0])
 		l.ended.WithLabelValues(listenerReplaced).Inc()
 	}
-	if own = l.byClient[clientID]; own == nil {
-		own = list.New()
-		l.byClient[clientID] = own
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	entry := own.PushBack(&listening{end: cancel})
+	entry := &listening{cancel}
+	l.byClient[clientID] = append(l.byClient[clientID], entry)
 	l.open++
 	return ctx, func() {
 		l.mu.Lock()
@@ -101,17 +92,17 @@ func (l *listeners) begin(ctx context.Context, clientID string) (_ context.Conte
 }
 
 // remove ends a listener, unless that has been done.
-func (l *listeners) remove(clientID string, entry *list.Element) {
-	removed := entry.Value.(*listening)
-	if removed.hasLeft {
+func (l *listeners) remove(clientID string, removed *listening) {
+	own := l.byClient[clientID]
+	i := slices.Index(own, removed)
+	if i < 0 {
 		return
 	}
-	removed.hasLeft = true
 	removed.end(errReplaced)
-	own := l.byClient[clientID]
-	own.Remove(entry)
 	l.open--
-	if own.Len() == 0 {
+	if own = slices.Delete(own, i, i+1); len(own) > 0 {
+		l.byClient[clientID] = own
+	} else {
 		delete(l.byClient, clientID)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/semaphore"
 
 	"example.com/perks/store"
 )
@@ -38,11 +37,11 @@ type keyring struct {
 	now   func() time.Time
 
 	loaded  atomic.Pointer[loadedKeys]
-	loading *semaphore.Weighted // of 1; a mutex would keep requests waiting after their time
+	loading slots // of 1; a mutex would keep requests waiting after their time
 }
 
 func newKeyring(s store.Credentials, now func() time.Time) keyring {
-	return keyring{store: s, now: now, loading: semaphore.NewWeighted(1)}
+	return keyring{store: s, now: now, loading: make(slots, 1)}
 }
 
 type loadedKeys struct {
@@ -136,10 +135,11 @@ func (k *keyring) load(ctx context.Context, within time.Duration) ([]store.Signi
 	if keys, ok := k.fresh(within); ok {
 		return keys, nil
 	}
-	if err := k.loading.Acquire(ctx, 1); err != nil {
+	loaded, err := k.loading.take(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("waiting for the signing keys: %w", err)
 	}
-	defer k.loading.Release(1)
+	defer loaded()
 	if keys, ok := k.fresh(within); ok {
 		return keys, nil
 	}

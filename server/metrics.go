@@ -85,37 +85,15 @@ func newMetrics(config Config, others ...prometheus.Collector) (*metrics, error)
 	return m, nil
 }
 
-// watchLanes registers how many lists run and wait.
-func (m *metrics) watchLanes(config Config, s *service) error {
-	if config.Metrics == nil {
-		return nil
-	}
-	lanes := map[string]*lane{databaseLabel(false): s.lists[false], "costly": s.costly}
-	if sandbox := s.lists[true]; sandbox != nil {
-		lanes[databaseLabel(true)] = sandbox
-	}
-	for name, l := range lanes {
-		for state, count := range map[string]func() int{
-			"running": func() int { running, _ := l.load(); return running },
-			"waiting": func() int { _, waiting := l.load(); return waiting },
-		} {
-			gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Namespace: namespace, Name: "lists",
-				Help:        "Lists that run, or wait until others of their client have ended.",
-				ConstLabels: prometheus.Labels{"lane": name, "state": state},
-			}, func() float64 { return float64(count()) })
-			if err := config.Metrics.Register(gauge); err != nil {
-				return fmt.Errorf("registering the metrics: %w", err)
-			}
-		}
-	}
-	return nil
-}
-
 const namespace = "perks"
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+func gauge(name, help string, labels prometheus.Labels, read func() int) prometheus.Collector {
+	options := prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels}
+	return prometheus.NewGaugeFunc(options, func() float64 { return float64(read()) })
 }
 
 // startAtZero creates counters before their first event, so that Prometheus sees the first one as an increase.

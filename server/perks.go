@@ -30,23 +30,16 @@ func (h perkHandlers) list(c echo.Context) error {
 	return h.writePerks(c, q, perkQuery(q, h.now()))
 }
 
-// writePerks responds with the matching perks, unless a parameter is invalid.
+// writePerks responds with the matching perks.
 func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.PerkQuery) error {
-	if err := q.Err(); err != nil {
-		return err
-	}
-	list, err := withUserID(h.service, perks.AvailableTo, func(
-		userID string, anyUser bool,
-	) (store.List[api.Perk], error) {
-		perks.AvailableTo, perks.AnyUser = userID, anyUser
-		return readList(h.service, c, h.sandbox, perks.Sort, func(ctx context.Context) (store.List[api.Perk], error) {
+	availableTo := perks.AvailableTo
+	read := func(ctx context.Context) (store.List[api.Perk], error) {
+		return withUserID(h.service, availableTo, func(userID string, anyUser bool) (store.List[api.Perk], error) {
+			perks.AvailableTo, perks.AnyUser = userID, anyUser
 			return h.store.ListPerks(ctx, perks)
 		})
-	})
-	if err != nil {
-		return err
 	}
-	return writePage(h.service, c, list, perks.Window, afterCursor(perks.Window, perks.Sort, list.Next))
+	return writeList(h.service, c, h.sandbox, q, perks.Window, perks.Sort, read)
 }
 
 func (h perkHandlers) get(c echo.Context) error {
@@ -83,16 +76,8 @@ func (h perkHandlers) listForUser(c echo.Context) error {
 func (h perkHandlers) listUsers(c echo.Context) error {
 	q := api.ParseParameters(c.Request().URL.RawQuery)
 	query := userQuery(q)
-	if err := q.Err(); err != nil {
-		return err
-	}
-	list, err := readList(h.service, c, h.sandbox, nil, func(ctx context.Context) (store.List[store.User], error) {
-		return h.store.ListUsers(ctx, query)
-	})
-	if err != nil {
-		return err
-	}
-	return writePage(h.service, c, list, query.Window, afterCursor(query.Window, nil, list.Next))
+	read := func(ctx context.Context) (store.List[store.User], error) { return h.store.ListUsers(ctx, query) }
+	return writeList(h.service, c, h.sandbox, q, query.Window, nil, read)
 }
 
 func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID string) error {
@@ -101,24 +86,25 @@ func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID str
 		return err
 	}
 	repeatKey(c)
-	records, err := withUserID(h.service, userID, func(
-		userID string, anyUser bool,
-	) (store.List[api.RedemptionRecord], error) {
-		redemptions.UserID, redemptions.AnyUser = userID, anyUser
-		return h.readRedemptions(c, redemptions)
+	type list = store.List[api.RedemptionRecord]
+	records, err := readList(h.service, c, h.sandbox, redemptions.Sort, func(ctx context.Context) (list, error) {
+		return withUserID(h.service, userID, func(userID string, anyUser bool) (list, error) {
+			redemptions.UserID, redemptions.AnyUser = userID, anyUser
+			return h.store.ListRedemptions(ctx, redemptions)
+		})
 	})
 	if err != nil {
 		return err
 	}
-	list := store.List[api.Redemption]{Items: []api.Redemption{}, Total: records.Total}
+	page := store.List[api.Redemption]{Items: []api.Redemption{}, Total: records.Total}
 	for _, record := range records.Items {
 		redemption := record.Specified()
 		if !mayRead(callerOf(c), record) {
 			redemption.Metadata = json.RawMessage(`{}`)
 		}
-		list.Items = append(list.Items, redemption)
+		page.Items = append(page.Items, redemption)
 	}
-	return writePage(h.service, c, list, redemptions.Window, afterNumber(redemptions.Window, list.Total))
+	return writePage(h.service, c, page, redemptions.Window, afterNumber(redemptions.Window, page.Total))
 }
 
 // pathParameter returns a decoded path segment. Echo leaves it encoded if the path contains an encoded character that
@@ -193,7 +179,7 @@ func (h perkHandlers) redeem(c echo.Context) error {
 		outcome = string(responseTo(err).err.Code)
 	case result.Replayed:
 		outcome = "replayed"
-		c.Response().Header().Set("Idempotent-Replayed", "true")
+		setReplayed(c, true)
 	}
 	h.metrics.redemptions.WithLabelValues(databaseLabel(h.sandbox), outcome).Inc()
 	if err != nil {
@@ -249,6 +235,13 @@ func idempotencyKey(c echo.Context, fingerprint func() ([32]byte, error)) (*stor
 		c.Response().Header().Set(idempotencyHeader, values[0])
 	}
 	return &store.IdempotencyKey{Key: values[0], Fingerprint: print}, err
+}
+
+// setReplayed says whether an earlier request made the record.
+func setReplayed(c echo.Context, isReplay bool) {
+	if isReplay {
+		c.Response().Header().Set("Idempotent-Replayed", "true")
+	}
 }
 
 // repeatKey tells a client that lost a reply, and asks for a list under a key, that keys are supported.

@@ -30,20 +30,13 @@ type written struct {
 	until    time.Time
 }
 
-const (
-	maxWriters   = 10_000 // at once, within store.MaxBehind
-	positionTime = time.Second
-)
+const positionTime = time.Second
 
 func newPositions(config Config) *positions {
 	if !config.Standbys {
 		return nil
 	}
-	remembered, err := lru.New[string, written](maxWriters)
-	if err != nil {
-		panic(err) // the size is a constant above 0
-	}
-	return &positions{db: config.Live, now: config.Now, written: remembered}
+	return &positions{db: config.Live, now: config.Now, written: newLRU[string, written](cacheSize)}
 }
 
 // follow prepares a request of the client.

@@ -29,17 +29,11 @@ func (s *service) getProperty(c echo.Context) error {
 func (s *service) listProperties(c echo.Context) error {
 	q := api.ParseParameters(c.Request().URL.RawQuery)
 	query := propertyQuery(q, callerOf(c))
-	if err := q.Err(); err != nil {
-		return err
-	}
 	repeatKey(c)
-	list, err := readList(s, c, false, query.Sort, func(ctx context.Context) (store.List[api.Property], error) {
+	read := func(ctx context.Context) (store.List[api.Property], error) {
 		return s.config.Live.ListProperties(ctx, query)
-	})
-	if err != nil {
-		return err
 	}
-	return writePage(s, c, list, query.Window, afterCursor(query.Window, query.Sort, list.Next))
+	return writeList(s, c, false, q, query.Window, query.Sort, read)
 }
 
 // createProperty creates a listing of the caller.
@@ -63,20 +57,12 @@ func (s *service) createProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	encoded, err := encode(created.Property)
-	if err != nil {
-		return err
-	}
 	address := s.address(c.Request())
 	address.Path, address.RawPath, address.RawQuery = fmt.Sprintf("%s/get-property/%d", apiPath, created.Property.ID),
 		"", ""
-	header := c.Response().Header()
-	header.Set("Location", address.String())
-	header.Set("ETag", entityTag(encoded))
-	if created.Replayed {
-		header.Set("Idempotent-Replayed", "true")
-	}
-	return c.Blob(http.StatusCreated, echo.MIMEApplicationJSON, encoded)
+	c.Response().Header().Set("Location", address.String())
+	setReplayed(c, created.Replayed)
+	return writeTagged(c, http.StatusCreated, created.Property)
 }
 
 // propertyMembers reads the fields of a listing, from JSON or a form.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"net/url"
@@ -108,6 +109,21 @@ func redeemedQuery(p *api.Parameters, userID string) store.RedemptionQuery {
 	}
 	return store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: userID},
 		Sort: p.Sort("-redeemed_at", api.RedemptionSortFields()), Window: windowOf(p)}
+}
+
+// writeList responds with a page of the list that read returns, unless a parameter is not valid.
+func writeList[T any](
+	s *service, c echo.Context, sandbox bool, q *api.Parameters, window store.Window, sort []api.SortKey,
+	read func(context.Context) (store.List[T], error),
+) error {
+	if err := q.Err(); err != nil {
+		return err
+	}
+	list, err := readList(s, c, sandbox, sort, read)
+	if err != nil {
+		return err
+	}
+	return writePage(s, c, list, window, afterCursor(window, sort, list.Next))
 }
 
 // writePage responds with one page of a list, with the total in X-Total-Count, if it is known, and the other pages in

@@ -13,7 +13,7 @@ import (
 
 func TestAReportWaitsForOthersAndThenSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{reports: make(chan struct{}, maxReports)}
+		s := &service{reports: newLane(1, maxReports)}
 		begin := func(clientID string) func() {
 			t.Helper()
 			end, err := s.beginReport(t.Context(), clientID)

@@ -22,38 +22,18 @@ func mayRead(caller Caller, record api.RedemptionRecord) bool {
 func (h perkHandlers) listRedemptions(c echo.Context) error {
 	q := api.ParseParameters(c.Request().URL.RawQuery)
 	query := redemptionQuery(q, callerOf(c))
-	if err := q.Err(); err != nil {
-		return err
-	}
-	list, err := h.redemptionsOf(c, query)
-	if err != nil {
-		return err
-	}
-	return writePage(h.service, c, list, query.Window, afterCursor(query.Window, query.Sort, list.Next))
-}
-
-// redemptionsOf tries all spellings of the perk's and the user's ids, see withPerkID.
-func (h perkHandlers) redemptionsOf(
-	c echo.Context, query store.RedemptionQuery,
-) (list store.List[api.RedemptionRecord], err error) {
-	for _, perkID := range api.UUIDSpellings(query.PerkID) {
-		for _, userID := range api.UUIDSpellings(query.UserID) {
-			query.PerkID, query.UserID = perkID, userID
-			list, err = h.readRedemptions(c, query)
-			if err != nil || list.Total > 0 {
-				return list, err
+	perkIDs, userIDs := api.UUIDSpellings(query.PerkID), api.UUIDSpellings(query.UserID) // see withPerkID
+	read := func(ctx context.Context) (list store.List[api.RedemptionRecord], err error) {
+		for _, query.PerkID = range perkIDs {
+			for _, query.UserID = range userIDs {
+				if list, err = h.store.ListRedemptions(ctx, query); err != nil || list.Total > 0 {
+					return list, err
+				}
 			}
 		}
+		return list, err
 	}
-	return list, err
-}
-
-type redemptionList = store.List[api.RedemptionRecord]
-
-func (h perkHandlers) readRedemptions(c echo.Context, query store.RedemptionQuery) (redemptionList, error) {
-	return readList(h.service, c, h.sandbox, query.Sort, func(ctx context.Context) (redemptionList, error) {
-		return h.store.ListRedemptions(ctx, query)
-	})
+	return writeList(h.service, c, h.sandbox, q, query.Window, query.Sort, read)
 }
 
 func (h perkHandlers) getRedemption(c echo.Context) error {
@@ -100,14 +80,8 @@ func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		if isReplay.Load() {
-			c.Response().Header().Set("Idempotent-Replayed", "true")
-		}
-		encoded, err := encode(decided)
-		if err != nil {
-			return err
-		}
-		return writeText(c, http.StatusOK, echo.MIMEApplicationJSON, encoded, entityTag(encoded))
+		setReplayed(c, isReplay.Load())
+		return writeTagged(c, http.StatusOK, decided)
 	}
 }
 
@@ -233,21 +207,8 @@ func (h perkHandlers) reportRedemptions(c echo.Context) error {
 func (s *service) beginReport(ctx context.Context, clientID string) (end func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, reportWait, tooManyReports)
 	defer cancel()
-	own, _ := s.reporting.LoadOrStore(clientID, make(chan struct{}, 1))
-	var begun []chan struct{}
-	end = func() {
-		for _, running := range begun {
-			<-running
-		}
+	if end, err = s.reports.enter(ctx, clientID); errors.Is(err, errLaneFull) {
+		err = tooManyReports
 	}
-	for _, running := range []chan struct{}{own.(chan struct{}), s.reports} {
-		select {
-		case running <- struct{}{}:
-			begun = append(begun, running)
-		case <-ctx.Done():
-			end()
-			return nil, context.Cause(ctx)
-		}
-	}
-	return end, nil
+	return end, err
 }

@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -102,10 +101,9 @@ type service struct {
 	tracer     trace.Tracer   // nil makes no spans
 	lists      map[bool]*lane // of the live and, under true, of the sandbox database
 	costly     *lane
-	reports    chan struct{} // holds one for each report that is running
-	reporting  sync.Map      // by the id of a client: a channel that holds one while a report of the client is running
-	outages    *failureLog   // of status 503
-	failures   *failureLog   // of other statuses from 500 on
+	reports    *lane
+	outages    *failureLog // of status 503
+	failures   *failureLog // of other statuses from 500 on
 	feeds      []*eventFeed
 	listeners  *listeners
 	positions  *positions // nil without standbys
@@ -117,7 +115,15 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		return nil, err
 	}
 	listeners := newListeners(config.MaxListeners)
-	metrics, err := newMetrics(config, listeners.collectors()...)
+	lists, costly := map[bool]*lane{false: newListLane(config.Live)}, newLane(1, costlyLists)
+	if config.Sandbox != nil {
+		lists[true] = newListLane(config.Sandbox)
+	}
+	collectors := append(listeners.collectors(), costly.collectors("costly")...)
+	for sandbox, l := range lists {
+		collectors = append(collectors, l.collectors(databaseLabel(sandbox))...)
+	}
+	metrics, err := newMetrics(config, collectors...)
 	if err != nil {
 		return nil, err
 	}
@@ -136,20 +142,14 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		auditRate:  newBuckets[rateKey](config.AuditRate, int(config.AuditRate*auditBurst.Seconds()), config.Now),
 		throttle:   newTokenThrottle(config.Now),
 		outage:     newOutage(outageWaiters),
-		lists:      map[bool]*lane{false: newListLane(config.Live)},
-		costly:     newLane(1, costlyLists),
-		reports:    make(chan struct{}, maxReports),
+		lists:      lists,
+		costly:     costly,
+		reports:    newLane(1, maxReports),
 		outages:    newFailureLog(),
 		failures:   newFailureLog(),
 		positions:  newPositions(config),
 		listeners:  listeners,
 		proxies:    proxies{enabled: config.BehindProxy, trusted: config.TrustedProxies},
-	}
-	if config.Sandbox != nil {
-		s.lists[true] = newListLane(config.Sandbox)
-	}
-	if err := metrics.watchLanes(config, s); err != nil {
-		return nil, err
 	}
 	e := s.routes()
 	var names []string

@@ -3,11 +3,13 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -61,6 +63,19 @@ func newListLane(db store.Store) *lane {
 	return l
 }
 
+// slots limits how many do something at once to its capacity.
+type slots chan struct{}
+
+// take waits for a slot. give must be called when it is free again.
+func (s slots) take(ctx context.Context) (give func(), err error) {
+	select {
+	case s <- struct{}{}:
+		return func() { <-s }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 var errLaneFull = errors.New("too many lists of the client wait")
 
 // enter waits until a list of the client may run. leave must be called at its end.
@@ -91,15 +106,13 @@ func (l *lane) enter(ctx context.Context, client string) (leave func(), err erro
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, one := range c.waiting {
-		if one == ticket {
-			c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
-			l.forget(client)
-			return nil, ctx.Err()
-		}
+	if i := slices.Index(c.waiting, ticket); i >= 0 {
+		c.waiting = slices.Delete(c.waiting, i, i+1)
+		l.forget(client)
+	} else { // it was started meanwhile
+		l.end(client)
 	}
-	l.end(client) // it was started meanwhile
-	return nil, ctx.Err()
+	return nil, context.Cause(ctx)
 }
 
 func (l *lane) leave(client string) {
@@ -145,6 +158,18 @@ func (c *laneClient) isBefore(other *laneClient) bool {
 		return c.running < other.running
 	}
 	return c.waiting[0].number < other.waiting[0].number
+}
+
+// collectors are the metrics of the lane.
+func (l *lane) collectors(name string) []prometheus.Collector {
+	count := func(state string, read func() int) prometheus.Collector {
+		return gauge("lists", "Lists that run, or wait until others of their client have ended.",
+			prometheus.Labels{"lane": name, "state": state}, read)
+	}
+	return []prometheus.Collector{
+		count("running", func() int { running, _ := l.load(); return running }),
+		count("waiting", func() int { _, waiting := l.load(); return waiting }),
+	}
 }
 
 // load returns how many lists run and wait.

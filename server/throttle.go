@@ -18,11 +18,12 @@ import (
 	"example.com/perks/store"
 )
 
-// cacheSize bounds the memory for token buckets, clients and verified tokens; the least recently used goes first.
+// cacheSize bounds the memory for token buckets, clients, their positions and verified tokens; the least recently used
+// goes first.
 const cacheSize = 10_000
 
-func newLRU[K comparable, V any]() *lru.Cache[K, V] {
-	cache, err := lru.New[K, V](cacheSize)
+func newLRU[K comparable, V any](size int) *lru.Cache[K, V] {
+	cache, err := lru.New[K, V](size)
 	if err != nil {
 		panic(err) // only a size below 1 is an error
 	}
@@ -39,7 +40,7 @@ type buckets[K comparable] struct {
 }
 
 func newBuckets[K comparable](perSecond float64, burst int, now func() time.Time) *buckets[K] {
-	return &buckets[K]{cache: newLRU[K, *rate.Limiter](), rate: rate.Limit(perSecond), burst: burst, now: now}
+	return &buckets[K]{cache: newLRU[K, *rate.Limiter](cacheSize), rate: rate.Limit(perSecond), burst: burst, now: now}
 }
 
 // take takes a token, if there is one.
@@ -159,7 +160,7 @@ type tokenThrottle struct {
 	knownClients *lru.Cache[[sha256.Size]byte, struct{}] // that had a token, with the network
 	refusals     *lru.Cache[string, refusals]
 
-	locks [256]chan struct{} // by the network's hash
+	locks [256]slots // by the network's hash
 	seed  maphash.Seed
 }
 
@@ -173,25 +174,19 @@ func newTokenThrottle(now func() time.Time) *tokenThrottle {
 	t := &tokenThrottle{
 		byClient:     newBuckets[[sha256.Size]byte](failuresPerClientRate, failuresPerClient, now),
 		byNetwork:    newBuckets[string](failuresPerNetworkRate, failuresPerNetwork, now),
-		knownClients: newLRU[[sha256.Size]byte, struct{}](),
-		refusals:     newLRU[string, refusals](),
+		knownClients: newLRU[[sha256.Size]byte, struct{}](cacheSize),
+		refusals:     newLRU[string, refusals](cacheSize),
 		seed:         maphash.MakeSeed(),
 	}
 	for i := range t.locks {
-		t.locks[i] = make(chan struct{}, 1)
+		t.locks[i] = make(slots, 1)
 	}
 	return t
 }
 
 // lock lets one attempt per network through at a time; otherwise many would be checked before the first has failed.
 func (t *tokenThrottle) lock(ctx context.Context, network string) (unlock func(), err error) {
-	lock := t.locks[maphash.String(t.seed, network)%uint64(len(t.locks))]
-	select {
-	case lock <- struct{}{}:
-		return func() { <-lock }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return t.locks[maphash.String(t.seed, network)%uint64(len(t.locks))].take(ctx)
 }
 
 // check comes before the credentials are looked at: beyond the limit, even the right secret is refused.
