@@ -225,7 +225,7 @@ func (l *faultyServer) serve(forward http.Handler, w http.ResponseWriter, r *htt
 	}
 	asks, unsupported, holdAnswers := strings.HasSuffix(r.URL.Path, "/eligibility"), l.unsupported, l.holdAnswers
 	if asks {
-		l.asked = append(l.asked, r.URL.Query().Get("user_id"))
+		l.asked = append(l.asked, askedUser(r))
 	}
 	if l.dropKeys {
 		r.Header.Del("Idempotency-Key")
@@ -284,6 +284,17 @@ func (l *faultyServer) sent() (all []string) {
 		all = append(all, r.String())
 	}
 	return all
+}
+
+// askedUser is the user of a request of eligibility: of one perk, or of many pairs.
+func askedUser(r *http.Request) string {
+	if r.Method == http.MethodGet {
+		return r.URL.Query().Get("user_id")
+	}
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	pairs, _ := api.ParsePairs(body)
+	return pairs[0].UserID
 }
 
 // questions returns the users whose eligibility was asked for.

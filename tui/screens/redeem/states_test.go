@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -26,14 +27,16 @@ type fakeService struct {
 
 func (p *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", tuitest.Noon.Format(http.TimeFormat))
-	if r.Method == http.MethodPost {
-		parts := strings.Split(r.URL.Path, "/")
-		p.replies[parts[len(parts)-2]](w, r)
+	perk := path.Base(path.Dir(r.URL.Path))
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/redeem"):
+		p.replies[perk](w, r)
 		return
-	}
-	if strings.HasSuffix(r.URL.Path, "/eligibility") {
-		parts := strings.Split(r.URL.Path, "/")
-		reply := p.eligibility[parts[len(parts)-2]]
+	case r.Method == http.MethodPost: // about many pairs at once
+		http.NotFound(w, r)
+		return
+	case strings.HasSuffix(r.URL.Path, "/eligibility"):
+		reply := p.eligibility[perk]
 		if reply == "" {
 			fails(403, "insufficient_scope", "No.")(w, r)
 			return
