@@ -50,53 +50,201 @@ func start(t *testing.T) *tuitest.Driver {
 	return d
 }
 
-func TestListFollowsTheQuery(t *testing.T) {
-	t.Parallel()
-	d := start(t)
-	d.Press("/")
-	d.Type("tea")
-	d.See("row 1 of 40,", "Tea 003")
-	d.Type(" city:berlin")
-	d.See("No perk matches tea city:berlin. esc cancels it.")
-	d.Press("enter")
-	d.See("/ tea city:berlin")
-	d.Press("F")
-	d.See("/ find: words city:", "row 1 of 120")
+// flows are sessions over 120 perks.
+var flows = map[string]string{
+	"the list follows the query": `
+		/ "tea"          => row 1 of 40, | Tea 003
+		" city:berlin"   => No perk matches tea city:berlin. esc cancels it.
+		enter            => / tea city:berlin
+		F                => / find: words city: | row 1 of 120
+		/ "near:52.52,13.4" => row 1 of 2, | nearest ↑ | Distance ▲ | Coffee 001 0 m | Coffee 002 8.9 km
+		" <1km"          => row 1 of 1,
+		enter            => / near:52.52,13.4 <1km
+		/ backspace backspace backspace backspace backspace => row 1 of 2,
+		esc              => / near:52.52,13.4 <1km | row 1 of 1,
+		F                => row 1 of 120`,
 
-	d.Press("/")
-	d.Type("near:52.52,13.4")
-	d.See("row 1 of 2,", "nearest ↑", "Distance ▲", "Coffee 001 0 m", "Coffee 002 8.9 km")
-	d.Type(" <1km")
-	d.See("row 1 of 1,")
-	d.Press("enter")
-	d.See("/ near:52.52,13.4 <1km")
-	d.Press("/", "backspace", "backspace", "backspace", "backspace", "backspace")
-	d.See("row 1 of 2,")
-	d.Press("esc") // as it was before
-	d.See("/ near:52.52,13.4 <1km", "row 1 of 1,")
-	d.Press("F")
-	d.See("row 1 of 120")
+	// the name of a filter and the city of a row; a city is found by its beginning
+	"names and values are completed": `
+		/ "ci"           => city:
+		tab "w"          => Wien | row 1 of 40,
+		tab "tea"        => / city:Wien tea | row 1 of 40,
+		esc / "category:h" => "Hot things" | row 1 of 40,
+		enter            => / category:"Hot things"`,
+
+	"sorting": `
+		                 => newest ↓
+		s                => Sort by | Title
+		"title\n"        => title ↑ | > Coffee 001
+		S                => title ↓ | > Tea 120 | Title ▼
+		/ "near:52.6,13.4\n" => title ↓ | > Coffee 002
+		s "distance\n"   => nearest ↑ | > Coffee 002
+		F                => Perks 120 · title ↓ | > Tea 120`,
+
+	"categories and expired perks": `
+		c                => All categories | Hot things
+		"hot\n"          => / category:"Hot things" | row 1 of 40,
+		c                => All categories
+		"all\n"          => row 1 of 120
+		e                => / +expired | row 1 of 121 | expired | Summer sale
+		/ "summer\n"     => row 1 of 1,
+		r                => Redeem: not possible now. It expired
+		wait: 1s
+		e                => No perk matches summer.
+		F                => row 1 of 120`,
+
+	"paging past the last row and back": `
+		G j              => row 51 of 120, page 2 of 3
+		k                => row 50 of 120, page 1 of 3
+		settle j pgdown pgdown pgdown pgdown pgdown => page 3 of 3
+		p p              => row 1 of 120, page 1 of 3
+		}                => row 120 of 120, page 3 of 3
+		G j n            => This is the last page.
+		wait: 1m         => row 120 of 120, page 3 of 3
+		{                => row 1 of 120, page 1 of 3`,
+
+	"marks that are not visible are named": `
+		space            => 1 marked | r redeem 1 marked
+		/ "tea\n"        => row 1 of 40, page 1 of 1 - 1 marked, not on this page | > Tea 003 | r redeem 1 marked
+		r                => Redeem 1 marked: Coffee 001 | Redeem only the one under the cursor: Tea 003
+		down enter       => Redeem Tea 003 | > User
+		esc              => 1 marked, not on this page
+		r enter          => Redeem Coffee 001 | > User`,
+
+	"marks are redeemed": `
+		y                => Done: Copied the id perk-001.
+		copied: perk-001
+		r                => Redeem Coffee 001
+		esc
+		wait: 1m
+		space G j        => page 2 of 3
+		space space k space => 2 marked, 1 not on this page | r redeem 2 marked
+		X                => ≠ marked
+		k space k k space r => Redeem 2 perks | Coffee 052 perk-052, Berlin Tea 051`,
+
+	"at most nine views are saved": views(9) + `
+		                 => [All] word0 word1
+		settle / "word9\n" w => Save or remove this view: not possible now. At most 9 views can be saved.
+		2                => Users | ≠ word0`,
 }
 
-// TestCompletionFindsNamesAndValues completes the name of a filter and the city of a row, and finds a city by its
-// beginning.
-func TestCompletionFindsNamesAndValues(t *testing.T) {
-	t.Parallel()
-	d := start(t)
-	d.Press("/")
-	d.Type("ci")
-	d.See("city:")
-	d.Press("tab")
-	d.Type("w")
-	d.See("Wien", "row 1 of 40,")
-	d.Press("tab")
-	d.Type("tea")
-	d.See("/ city:Wien tea", "row 1 of 40,")
-	d.Press("esc", "/")
-	d.Type("category:h")
-	d.See(`"Hot things"`, "row 1 of 40,")
-	d.Press("enter")
-	d.See(`/ category:"Hot things"`)
+// views saves views of their own words.
+func views(n int) (flow string) {
+	for n := range n {
+		flow += fmt.Sprintf("=> find: words\n/ \"word%d\\n\" w => [word%d]\nF\n", n, n)
+	}
+	return flow
+}
+
+// fakeFlows are sessions over a thousand numbered perks.
+var fakeFlows = map[string]string{
+	"mistakes are explained and not sent": `
+		/
+		paste: near:52.5    => near: must be latitude,longitude, such as 52.52,13.405
+		ctrl+u
+		paste: near:91,13   => ! near: latitude must be between -90 and 90
+		ctrl+u
+		paste: near:52,-181 => ! near: longitude must be between -180 and 180
+		ctrl+u
+		paste: radius:0     => ! radius: must be above 0 and at most 500
+		ctrl+u
+		paste: <500.1km     => ! radius: must be above 0 and at most 500
+		ctrl+u
+		paste: radius:10    => ! radius: needs Near: a position to measure from
+		ctrl+u
+		paste: <10km
+		enter            => needs Near
+		got:
+		esc              => ≠ <10km
+		/
+		paste: $long
+		enter            => ! words: must be at most 200 characters long
+		got:`,
+
+	"a refused query is shown": `
+		service: refuses
+		/ "nothing!"     => ! The service refuses this: | q must be at most 3 characters long | row 1 of 1,000
+		service: works
+		backspace        => ≠ refuses | No perk matches nothing
+		service: refuses
+		x enter          => The service refuses this: | F clears it.
+		service: works
+		F                => row 1 of 1,000`,
+
+	"keys while loading skip no page": `
+		service: holds
+		n G j j pgdown j
+		service: works   => row 101 of 1,000, page 3 of 20
+		settle           => row 101 of 1,000, page 3 of 20`,
+
+	"the next page is preloaded": `
+		service: holds
+		G j
+		now: row 51 of 1,000, page 2 of 20
+		service: works`,
+
+	"an old preloaded page is loaded again": `
+		wait: 2m
+		service: holds
+		n
+		now: loading ... - row 1 of 1,000, page 1 of 20
+		service: works   => row 51 of 1,000, page 2 of 20`,
+
+	"a shorter list goes to its last page": `
+		service: has 120
+		}                => row 120 of 120, page 3 of 3
+		settle
+		service: has 0
+		R                => There are no perks yet.`,
+
+	"the cursor stays on its perk": `
+		j j
+		service: has a new first perk
+		R                => row 4 of 1,000 | > Perk number 3`,
+
+	"at most a hundred are marked": strings.Repeat("settle space\n", 100) + `
+		                 => 100 marked, not on this page | row 101 of 1,000
+		space            => Mark: not possible now. At most 100 can be marked.
+		wait: 1m
+		k                => row 100 of 1,000
+		space            => 99 marked`,
+
+	"a failure keeps the rows and the filter": `
+		service: fails
+		/ c enter        => The server failed. Last loaded just now. R retries. | / c | > Perk number 1
+		service: works
+		R                => ≠ The server failed | / c | row 1 of 1,000`,
+
+	"the mouse chooses and scrolls": `
+		click: Perk number 5 => row 5 of 1,000 | > Perk number 5
+		wheel: down      => row 8 of 1,000
+		wheel: up        => row 5 of 1,000
+		size: 120x24
+		click: Two coffees => row 5 of 1,000
+		click: ends in 6 days
+		screens: 2`,
+
+	"the preview needs a wide window": `
+		v                => Preview on/off: not possible now. The window is too narrow: 120 columns needed.
+		size: 120x40     => About | Two coffees for the | Id perk-0000001
+		j                => Id perk-0000002
+		v                => ≠ About`,
+}
+
+func TestFlows(t *testing.T) {
+	for name, flow := range flows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start(t).Play(flow)
+		})
+	}
+	for name, flow := range fakeFlows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := numbered(1000).start(t)
+			d.Play("=> row 1 of 1,000\nsettle\n"+flow, "$long", strings.Repeat("x", 201))
+		})
+	}
 }
 
 // TestPerkIsOpenedByItsID types ids into the filter and the palette, also one that no perk has.
@@ -105,121 +253,22 @@ func TestPerkIsOpenedByItsID(t *testing.T) {
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "demo-009729", Title: "Coffee for two"}},
 		store.PerkRecord{Perk: api.Perk{ID: "sauna", Title: "An hour of heat"}})
-	d := tuitest.Start(t, server)
-	d.See("row 1 of 2")
-	d.Press("/")
-	d.Type("demo-009729")
-	d.See(`No perk matches demo-009729. enter opens the perk with the id "demo-009729".`, "enter open perk")
-	d.Press("enter")
-	d.See("Perk Coffee for two")
-	d.Press("esc")
-	d.See(`/ demo-009729`, `enter opens the perk with the id "demo-009729". F clears it.`)
-	d.Press("enter")
-	d.See("Perk Coffee for two")
-	d.Press("esc", "/")
-	d.Type("city:Rome")
-	d.See("No perk matches demo-009729 city:Rome. esc cancels it.", "enter apply")
-	d.Press("enter", "l")
-	d.See("Open: not possible now. There is no perk here.")
-	d.Press("F")
-	d.See("row 1 of 2")
-
-	d.Press("ctrl+k")
-	d.Type("sauna")
-	d.See("> Open perk sauna")
-	d.Press("enter")
-	d.See("Perk An hour of heat")
-	d.Press(":")
-	d.Type("no-such")
-	d.See("> Open perk no-such")
-	d.Press("enter")
-	d.See("There is no perk no-such.", "R retries.")
-	d.Press(":")
-	d.Type("quit")
-	d.See("> Quit (q)", "  Open perk quit")
-	d.Type(" now")
-	d.See("Nothing here matches that.")
-}
-
-func TestMistakesAreExplainedAndNotSent(t *testing.T) {
-	t.Parallel()
-	perks := numbered(1000)
-	d := tuitest.StartWithHandler(t, perks)
-	d.See("row 1 of 1,000")
-	d.Settle()
-	before := len(perks.queries())
-	d.Press("/")
-	for text, why := range map[string]string{
-		"near:52.5":    "near: must be latitude,longitude, such as 52.52,13.405",
-		"near:91,13":   "! near: latitude must be between -90 and 90",
-		"near:52,-181": "! near: longitude must be between -180 and 180",
-		"radius:0":     "! radius: must be above 0 and at most 500",
-		"<500.1km":     "! radius: must be above 0 and at most 500",
-		"radius:10":    "! radius: needs Near: a position to measure from",
-	} {
-		d.Paste(text)
-		d.See(why)
-		d.Clear()
-	}
-	d.Paste("<10km")
-	d.Press("enter")
-	d.See("needs Near")
-	d.Settle()
-	for _, query := range perks.queries()[before:] {
-		if !strings.HasPrefix(query, "page=2&") {
-			t.Errorf("the service received %s", query)
-		}
-	}
-	d.Press("esc")
-	if d.Shows("<10km") {
-		t.Error("an invalid value was kept")
-	}
-}
-
-func TestRefusedQueryIsShown(t *testing.T) {
-	t.Parallel()
-	perks := numbered(120)
-	d := tuitest.StartWithHandler(t, perks)
-	d.See("row 1 of 120")
-	d.Settle()
-	refuses := func(status int) {
-		perks.change(func() {
-			perks.status, perks.refusal = status, api.FieldErrors{"q": {"must be at most 3 characters long"}}
-		})
-	}
-	refuses(http.StatusUnprocessableEntity)
-	d.Press("/")
-	d.Type("nothing!")
-	d.See("! The service refuses this:", "q must be at most 3 characters long", "row 1 of 120")
-	refuses(0)
-	d.Press("backspace")
-	d.Gone("refuses")
-	d.See("No perk matches nothing")
-	refuses(http.StatusUnprocessableEntity)
-	d.Press("x", "enter")
-	d.See("The service refuses this:", "F clears it.")
-	refuses(0)
-	d.Press("F")
-	d.See("row 1 of 120")
-}
-
-func TestTooLongFilterIsNotSent(t *testing.T) {
-	t.Parallel()
-	perks := numbered(120)
-	d := tuitest.StartWithHandler(t, perks)
-	d.See("row 1 of 120")
-	d.Settle()
-	before := len(perks.queries())
-	d.Press("/")
-	d.Paste(strings.Repeat("x", 201))
-	d.Press("enter")
-	d.See("! words: must be at most 200 characters long")
-	d.Settle()
-	for _, query := range perks.queries()[before:] {
-		if strings.Contains(query, "q=") {
-			t.Errorf("the service received %s", query)
-		}
-	}
+	tuitest.Start(t, server).Play(`
+		                 => row 1 of 2
+		/ "demo-009729"  => No perk matches demo-009729. enter opens the perk with the id "demo-009729".
+		                 => enter open perk
+		enter            => Perk Coffee for two
+		esc              => / demo-009729 | enter opens the perk with the id "demo-009729". F clears it.
+		enter            => Perk Coffee for two
+		esc / "city:Rome" => No perk matches demo-009729 city:Rome. esc cancels it. | enter apply
+		enter l          => Open: not possible now. There is no perk here.
+		F                => row 1 of 2
+		ctrl+k "sauna"   => > Open perk sauna
+		enter            => Perk An hour of heat
+		: "no-such"      => > Open perk no-such
+		enter            => There is no perk no-such. | R retries.
+		: "quit"         => > Quit (q) |  Open perk quit
+		" now"           => Nothing here matches that.`)
 }
 
 // TestTitlesWithTheWordsComeFirst finds one old perk by its title among many newer ones that have the word in their
@@ -235,25 +284,19 @@ func TestTitlesWithTheWordsComeFirst(t *testing.T) {
 			CreatedAt: tuitest.Noon.Add(time.Duration(-i) * time.Hour)}})
 	}
 	server.ImportPerks(records...)
-	d := tuitest.Start(t, server)
-	d.See("row 1 of 121")
-	d.Press("/")
-	d.Type("last")
-	d.See("best matches first", "row 1 of 121", "> The last ticket for tonight", "Perk 000")
-	d.Press("enter", "s")
-	d.See("Relevance (now)")
-	d.Type("when it was added\n")
-	d.See("newest ↓", "> Perk 000")
-	d.Gone("The last ticket")
-	d.Press("F")
-	d.See("/ find: words", "newest ↓")
+	tuitest.Start(t, server).Play(`
+		                 => row 1 of 121
+		/ "last"         => best matches first | row 1 of 121 | > The last ticket for tonight | Perk 000
+		enter s          => Relevance (now)
+		"when it was added\n" => newest ↓ | > Perk 000 | ≠ The last ticket
+		F                => / find: words | newest ↓`)
 }
 
 // TestAServiceWithoutRelevanceIsSortedByDate refuses that order, as older versions of the service do.
 func TestAServiceWithoutRelevanceIsSortedByDate(t *testing.T) {
 	t.Parallel()
 	perks := numbered(120)
-	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Query().Get("sort"), api.SortRelevance) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnprocessableEntity)
@@ -262,126 +305,20 @@ func TestAServiceWithoutRelevanceIsSortedByDate(t *testing.T) {
 			return
 		}
 		perks.ServeHTTP(w, r)
-	}))
-	d.See("row 1 of 120")
-	d.Press("/")
-	d.Type("perk")
-	d.See("row 1 of", "newest ↓")
-	d.Press("enter", "s")
-	d.See("When it was added (now)")
-	d.Gone("Relevance")
+	})).Play(`
+		                 => row 1 of 120
+		/ "perk"         => row 1 of | newest ↓
+		enter s          => When it was added (now) | ≠ Relevance`)
 }
 
-func TestSorting(t *testing.T) {
+// TestOpenShowsWhatTheListKnows opens a perk.
+func TestOpenShowsWhatTheListKnows(t *testing.T) {
 	t.Parallel()
-	d := start(t)
-	d.See("newest ↓")
-	d.Choose("s", "title", "Sort by", "Title")
-	d.See("title ↑", "> Coffee 001")
-	d.Press("S")
-	d.See("title ↓", "> Tea 120", "Title ▼")
-
-	d.Press("/")
-	d.Type("near:52.6,13.4")
-	d.Press("enter")
-	d.See("title ↓", "> Coffee 002")
-	d.Choose("s", "distance", "Sort by")
-	d.See("nearest ↑", "> Coffee 002")
-	d.Press("F")
-	d.See("Perks 120 · title ↓", "> Tea 120")
-}
-
-func TestCategoriesAndExpiredPerks(t *testing.T) {
-	t.Parallel()
-	d := start(t)
-	d.Choose("c", "hot", "All categories", "Hot things")
-	d.See(`/ category:"Hot things"`, "row 1 of 40,")
-	d.Choose("c", "all", "All categories")
-	d.See("row 1 of 120")
-	d.Press("e")
-	d.See("/ +expired", "row 1 of 121", "expired ", "Summer sale")
-	d.Press("/")
-	d.Type("summer\n")
-	d.See("row 1 of 1,")
-	d.Press("r")
-	d.See("Redeem: not possible now. It expired ")
-	d.Elapse(time.Second)
-	d.Press("e")
-	d.See("No perk matches summer.")
-	d.Press("F")
-	d.See("row 1 of 120")
-}
-
-func TestPagingPastTheLastRowAndBack(t *testing.T) {
-	t.Parallel()
-	d := start(t)
-	d.Press("G", "j")
-	d.See("row 51 of 120, page 2 of 3")
-	d.Press("k")
-	d.See("row 50 of 120, page 1 of 3")
-	d.Settle()
-	d.Press("j", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown")
-	d.See("page 3 of 3")
-	d.Press("p", "p")
-	d.See("row 1 of 120, page 1 of 3")
-	d.Press("}")
-	d.See("row 120 of 120, page 3 of 3")
-	d.Press("G", "j", "n")
-	d.See("This is the last page.")
-	d.Elapse(time.Minute)
-	d.See("row 120 of 120, page 3 of 3")
-	d.Press("{")
-	d.See("row 1 of 120, page 1 of 3")
-}
-
-func TestOpenCopyAndRedeem(t *testing.T) {
-	t.Parallel()
-	d := start(t)
-	d.Press("y")
-	d.See("Done: Copied the id perk-001.")
-	if got := d.Desktop.Copied(); got != "perk-001" {
-		t.Errorf("copied %q", got)
-	}
-	open, _ := d.Posts(actions.Open).(screen.Go)
+	open, _ := start(t).Posts(actions.Open).(screen.Go)
 	if to, ok := open.To.(screen.ToPerk); !ok || to.ID != "perk-001" || to.Known == nil ||
 		to.Known.Title != "Coffee 001" {
 		t.Errorf("Open posted %#v", open)
 	}
-	if ids := redeemed(t, d); ids != "perk-001" {
-		t.Errorf("without marks, it redeems %s", ids)
-	}
-
-	d.Elapse(time.Minute)
-	d.Press(" ", "G", "j")
-	d.See("page 2 of 3")
-	d.Press(" ", " ", "k", " ")
-	d.See("2 marked, 1 not on this page", "r redeem 2 marked")
-	d.Press("X")
-	d.Gone("marked")
-	d.Press("k", " ", "k", "k", " ")
-	if ids := redeemed(t, d); ids != "perk-052 perk-051" {
-		t.Errorf("with marks, it redeems %s", ids)
-	}
-}
-
-// TestRedeemNamesMarksThatAreNotVisible marks a perk, and filters it out.
-func TestRedeemNamesMarksThatAreNotVisible(t *testing.T) {
-	t.Parallel()
-	d := start(t)
-	d.Press(" ")
-	d.See("1 marked", "r redeem 1 marked")
-	d.Press("/")
-	d.Type("tea")
-	d.Press("enter")
-	d.See("row 1 of 40, page 1 of 1 - 1 marked, not on this page", "> Tea 003", "r redeem 1 marked")
-	d.Press("r")
-	d.See("Redeem 1 marked: Coffee 001", "Redeem only the one under the cursor: Tea 003")
-	d.Press("down", "enter")
-	d.See("Redeem Tea 003", "> User")
-	d.Press("esc")
-	d.See("1 marked, not on this page")
-	d.Press("r", "enter")
-	d.See("Redeem Coffee 001", "> User")
 }
 
 // TestMarkIsClearedOnceItsPerkIsRedeemed also checks that the mark of a refused perk stays.
@@ -395,55 +332,25 @@ func TestMarkIsClearedOnceItsPerkIsRedeemed(t *testing.T) {
 		""); err != nil {
 		t.Fatal(err)
 	}
-	d.Press(" ", " ", " ")
-	d.See("3 marked")
-	d.Press("q")
-	d.See("Quit?", "3 perks are marked.")
-	d.Press("n")
-	d.Press("r")
-	d.See("Redeem 3 perks", "> User")
-	d.Type("alice")
-	d.Press("ctrl+s")
-	d.See("Redeem for alice?")
-	d.Press("y")
-	d.See("[already redeemed] Coffee 002", "[redeemed] Tea 003")
-	d.Settle()
-	d.Press("esc")
-	d.Elapse(time.Minute)
-	d.See("row 4 of 120, page 1 of 3 - 1 marked", "* Coffee 002")
+	d.Play(`
+		space space space => 3 marked
+		q                => Quit? | 3 perks are marked.
+		n r              => Redeem 3 perks | > User
+		"alice" ctrl+s   => Redeem for alice?
+		y                => [already redeemed] Coffee 002 | [redeemed] Tea 003
+		settle esc
+		wait: 1m         => row 4 of 120, page 1 of 3 - 1 marked | * Coffee 002`)
 }
 
-func redeemed(t *testing.T, d *tuitest.Driver) string {
-	t.Helper()
-	opened, _ := d.Posts(actions.Redeem).(screen.Go)
-	to, ok := opened.To.(screen.ToRedeem)
-	if !ok {
-		t.Fatalf("Redeem posted %#v", opened)
-	}
-	var ids []string
-	for _, perk := range to.Perks {
-		ids = append(ids, perk.ID)
-	}
-	return strings.Join(ids, " ")
-}
-
-func TestPreviewNeedsAWideWindow(t *testing.T) {
+func TestAHiddenPreviewStaysHidden(t *testing.T) {
 	t.Parallel()
-	d := tuitest.StartWithHandler(t, numbered(1000))
-	d.See("row 1 of 1,000")
-	d.Press("v")
-	d.See("Preview on/off: not possible now. The window is too narrow: 120 columns needed.")
-	d.Resize(120, 40)
-	d.See("About", "Two coffees for the", "Id perk-0000001")
-	d.Press("j")
-	d.See("Id perk-0000002")
-	d.Press("v")
-	d.Gone("About")
-	d.Settle()
+	d := numbered(1000).start(t)
+	d.Play(fakeFlows["the preview needs a wide window"] + `
+		settle`)
 	again := tuitest.StartWithHandler(t, numbered(1000), func(o *tui.Options) { o.Memory = d.Memory })
-	again.See("row 1 of 1,000")
-	again.Resize(116, 24)
-	again.Gone("About")
+	again.Play(`
+		=> row 1 of 1,000
+		size: 120x24 => ≠ About`)
 }
 
 // TestLargerTerminalShowsMore checks the row of a perk, beside its preview.
@@ -515,15 +422,13 @@ func TestLongPreviewScrolls(t *testing.T) {
 		store.PerkRecord{Perk: api.Perk{ID: "short", Title: "A short text", Description: "All of it."}},
 	)
 	d := tuitest.Start(t, server)
-	d.See("row 1 of 2")
-	d.Press("J")
-	d.See("Preview down: not possible now. The window is too narrow")
-	d.Resize(120, 30)
-	d.Choose("s", "title", "Sort by")
-	d.Until("the sorted list", func() bool { return d.Shows("title ↑") })
-	d.Settle()
-	d.Press("g")
-	d.See("> A long text", "Line 1.", "▐")
+	d.Play(`
+		                 => row 1 of 2
+		J                => Preview down: not possible now. The window is too narrow
+		size: 120x30
+		s                => Sort by
+		"title\n"        => title ↑
+		settle g         => > A long text | Line 1. | ▐`)
 	for i := range about {
 		for presses := 0; !d.Shows(about[i]); presses++ {
 			if presses == 2 {
@@ -532,22 +437,123 @@ func TestLongPreviewScrolls(t *testing.T) {
 			d.Press("J")
 		}
 	}
-	d.Press("J", "J", "J")
-	d.See("On weekdays only.", "Not on holidays.", "Updated")
+	d.Play(`J J J => On weekdays only. | Not on holidays. | Updated`)
 	d.Send(tea.MouseMsg{X: 100, Y: 10, Button: tea.MouseButtonWheelUp, Action: tea.MouseActionPress})
-	d.Gone("Updated")
-	for range 20 {
-		d.Press("K")
-	}
-	d.See("A long text", "Line 1.")
-	d.Press("j")
-	d.See("All of it.")
+	d.Play("=> ≠ Updated\n" + strings.Repeat("K\n", 20) + `
+		                 => A long text | Line 1.
+		j                => All of it.`)
 }
 
 func TestTypedTextRunsNoActions(t *testing.T) {
 	t.Parallel()
-	d := tuitest.StartWithHandler(t, numbered(1000))
-	d.See("row 1 of 1,000")
-	d.Press("/")
+	d := numbered(1000).start(t)
+	d.Play(`=> row 1 of 1,000
+		/`)
 	d.TypesEverywhere()
+}
+
+// pagesOf returns the numbers of the requested pages.
+func pagesOf(queries []string) string {
+	var pages []string
+	for _, query := range queries {
+		page, _, _ := strings.Cut(strings.TrimPrefix(query[strings.Index(query, "page="):], "page="), "&")
+		pages = append(pages, page)
+	}
+	return strings.Join(pages, " ")
+}
+
+func TestOnePageIsRequestedAhead(t *testing.T) {
+	t.Parallel()
+	perks := numbered(150)
+	perks.start(t).Play(`
+		                 => row 1 of 150
+		settle n         => page 2 of 3
+		settle G j       => page 3 of 3
+		settle`)
+	if got := pagesOf(perks.queries()); !strings.HasSuffix(got, "3") || strings.Contains(got, "4") ||
+		strings.Count(got, "2") != 1 {
+		t.Errorf("requested pages %s", got)
+	}
+}
+
+func TestPageInFlightIsNotRequestedTwice(t *testing.T) {
+	t.Parallel()
+	gate, gated := newGate(t, serverWithPerks(t))
+	d := tuitest.Start(t, gated)
+	d.See("row 1 of 120")
+	d.Settle()
+	gate.setClosed(true)
+	d.Press("n") // shows the second page, and requests the third
+	gate.await(d, "the preloaded page", func() bool { return len(gate.waiting) == 1 })
+	d.Press("G", "j")
+	if !d.Shows("loading ... - row 100 of 120, page 2 of 3") {
+		t.Errorf("it does not say that it is loading:\n%s", d.Screen())
+	}
+	gate.setClosed(false)
+	d.See("row 101 of 120, page 3 of 3")
+	d.Settle()
+	if gate.requests != 1 {
+		t.Errorf("sent %d requests for one page", gate.requests)
+	}
+}
+
+func TestAccessibleTextOfTheList(t *testing.T) {
+	t.Parallel()
+	d := reach(t, "strange")
+	d.Play(`k space / "c" settle`)
+	accessible := d.App.Top().AccessibleText()
+	for _, want := range []string{
+		"Perks 7, +expired c, best matches first.", "The filter is open.", "Find: +expired c",
+		"2. 東京の朝食セット二人前. Discount: 半額. Merchant: 喫茶店. City: 東京都. Valid: no end. Id: cjk.",
+		"6. Yesterday's soup. City: Bonn. Valid: expired 2 days ago. Id: expired. Marked.",
+		"row 1 of 7, page 1 of 1 - 1 marked.",
+	} {
+		if !strings.Contains(accessible, want) {
+			t.Errorf("missing %q:\n%s", want, accessible)
+		}
+	}
+	if strings.ContainsAny(accessible, "│>…\x1b") {
+		t.Errorf("the text has drawing characters:\n%s", accessible)
+	}
+	chooser := d.App.Top().(interface{ Choose(int) bool })
+	if !chooser.Choose(7) || chooser.Choose(8) || chooser.Choose(0) {
+		t.Error("rows 1 to 7 can be chosen, and no others")
+	}
+	d.See("row 7 of 7")
+}
+
+// TestRowsOfTheFormerFilterDoNothing changes the filter of a slow service, and tries to redeem what was shown before.
+func TestRowsOfTheFormerFilterDoNothing(t *testing.T) {
+	t.Parallel()
+	d := numbered(3).start(t)
+	d.Play(`
+		size: 120x24     => row 1 of 3 | Two coffees for the price of one.
+		settle`)
+	dimmed := func(text string) bool {
+		for line := range strings.SplitSeq(d.App.View(), "\n") {
+			if before, _, found := strings.Cut(line, text); found {
+				return strings.LastIndex(before, "\x1b[2m") > strings.LastIndex(before, "\x1b[0m")
+			}
+		}
+		return false
+	}
+	d.Play(`
+		service: holds
+		/ "coffee\n"     => / coffee | loading ...`)
+	for _, text := range []string{">  Perk number 1", "Perk number 3", "Two coffees"} {
+		if !dimmed(text) {
+			t.Errorf("%q looks current:\n%q", text, d.App.View())
+		}
+	}
+	for key, name := range map[string]string{"r": "Redeem", "enter": "Open", " ": "Mark", "y": "Copy the id"} {
+		d.Press(key)
+		d.See(name + ": not possible now. The list is not loaded yet.")
+		d.Elapse(time.Second)
+	}
+	d.Play(`service: works => ≠ loading`)
+	if dimmed(">  Perk number 1") || dimmed("Two coffees") {
+		t.Errorf("the new rows are dimmed:\n%q", d.App.View())
+	}
+	d.Press("enter")
+	d.See("Perk Perk number 1")
 }

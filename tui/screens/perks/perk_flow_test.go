@@ -46,20 +46,13 @@ func TestPerkIsShownCopiedAndOpened(t *testing.T) {
 			t.Errorf("%q cannot be scrolled to", text)
 		}
 	}
-	d.Press("g")
-	d.See("Coffee for two")
-	d.Resize(80, 24)
-
-	d.Press("y")
-	d.See("Copied the id coffee.")
-	if d.Desktop.Copied() != "coffee" {
-		t.Errorf("copied %q", d.Desktop.Copied())
-	}
-	d.Press("o")
-	d.See("Opened the image at images.test in a browser.")
-	if d.Desktop.Opened() != "https://images.test/coffee.png" {
-		t.Errorf("opened %q", d.Desktop.Opened())
-	}
+	d.Play(`
+		g => Coffee for two
+		size: 80x24
+		y => Copied the id coffee.
+		copied: coffee
+		o => Opened the image at images.test in a browser.
+		opened: https://images.test/coffee.png`)
 }
 
 func TestPerkThatIsDeletedWhileOpen(t *testing.T) {
@@ -68,21 +61,16 @@ func TestPerkThatIsDeletedWhileOpen(t *testing.T) {
 	d.Settle()
 	known := coffee()
 	d.Open(screen.ToPerk{ID: known.ID, Known: &known})
-	d.See("There is no perk coffee-for-two any more. Below is what it was.", "Coffee for two")
-	d.Press("r")
-	d.See("There is no perk coffee-for-two any more.")
-	if d.Depth() != 2 {
-		t.Errorf("it can be redeemed:\n%s", d.Screen())
-	}
-	d.Elapse(time.Second)
-	d.Press("y")
-	d.See("Copied the id coffee-for-two.")
-
+	d.Play(`
+		  => There is no perk coffee-for-two any more. Below is what it was. | Coffee for two
+		r => Redeem: not possible now. There is no perk coffee-for-two any more.
+		screens: 2
+		wait: 1s
+		y => Copied the id coffee-for-two.`)
 	d.Open(screen.ToPerk{ID: "no-such"})
 	d.See("There is no perk no-such.", "esc goes back.")
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "no-such", Title: "It exists now"}})
-	d.Press("R")
-	d.See("It exists now")
+	d.Play(`R => It exists now`)
 }
 
 func TestImpossibleActionsSayWhy(t *testing.T) {

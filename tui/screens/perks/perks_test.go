@@ -1,7 +1,6 @@
 package perks_test
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -32,134 +31,76 @@ func strange() *service {
 	return &service{total: int64(len(perks)), perk: func(n int64) api.Perk { return perks[n-1] }}
 }
 
-// states starts the screen in each of its states.
-var states = map[string]func(t *testing.T) *tuitest.Driver{
-	"loading": func(t *testing.T) *tuitest.Driver {
-		perks := numbered(1_000_000)
-		perks.hold = make(chan struct{})
-		t.Cleanup(func() { close(perks.hold) })
-		return tuitest.StartWithHandler(t, perks)
-	},
-	"list": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartWithHandler(t, numbered(1_000_000))
-		d.See("row 1 of 1,000,000")
-		d.Settle()
-		d.Press("j", " ", "j", "j", " ", "j")
-		return d
-	},
-	"strange": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartWithHandler(t, strange())
-		d.See("row 1 of 7")
-		d.Settle()
-		d.Press("e")
-		d.Settle()
-		d.Press("G")
-		return d
-	},
-	"strange-long": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartWithHandler(t, strange())
-		d.Settle()
-		return d
-	},
-	"strange-emoji": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartWithHandler(t, strange())
-		d.Settle()
-		d.Press("j", "j", "j")
-		return d
-	},
-	"empty": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartWithHandler(t, numbered(0))
-		d.See("There are no perks yet.")
-		return d
-	},
-	"empty-filter": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartWithHandler(t, numbered(1000))
-		d.Settle()
-		d.Press("/")
-		d.Paste("nothing city:Berlin")
-		d.Press("enter")
-		d.See("No perk matches")
-		d.Settle()
-		return d
-	},
-	"filter": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartWithHandler(t, numbered(1000))
-		d.Settle()
-		d.Press("/")
-		d.Type("coffee city:Ber")
-		d.Settle()
-		return d
-	},
-	"filter-wrong": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartWithHandler(t, numbered(1000))
-		d.Settle()
-		d.Press("/")
-		d.Type("near:52.5,200 <501km")
-		d.Settle()
-		return d
-	},
-	"filter-refused": func(t *testing.T) *tuitest.Driver {
-		perks := numbered(1000)
-		d := tuitest.StartWithHandler(t, perks)
-		d.Settle()
-		perks.change(func() {
-			perks.status = http.StatusUnprocessableEntity
-			perks.refusal = api.FieldErrors{"q": {"must be at most 3 characters long"}, "lat": {"must be in Europe"}}
-		})
-		d.Press("/")
-		d.Type("coffee")
-		d.Settle()
-		return d
-	},
-	"filtered-stale": func(t *testing.T) *tuitest.Driver {
-		perks := numbered(1000)
-		d := tuitest.StartWithHandler(t, perks)
-		d.Settle()
-		hold := make(chan struct{})
-		t.Cleanup(func() { close(hold) })
-		perks.change(func() { perks.hold = hold })
-		d.Press("/")
-		d.Paste("coffee")
-		d.Press("enter")
-		d.See("loading ...")
-		return d
-	},
-	"error": func(t *testing.T) *tuitest.Driver {
-		perks := numbered(1000)
-		perks.status = http.StatusInternalServerError
-		d := tuitest.StartWithHandler(t, perks)
-		d.See("R retries.")
-		return d
-	},
-	"error-stale": func(t *testing.T) *tuitest.Driver {
-		perks := numbered(1000)
-		d := tuitest.StartWithHandler(t, perks)
-		d.Settle()
-		perks.change(func() { perks.status = http.StatusInternalServerError })
-		d.Elapse(17 * time.Minute)
-		d.Press("R")
-		d.See("Last loaded")
-		d.Settle()
-		return d
-	},
+// states are how the screen gets into each of its states, and what it says there if the layout is that of another with
+// a golden.
+var states = map[string]struct {
+	service *service // a thousand perks if it is nil
+	flow    string
+	says    []string
+}{
+	"loading":       {service: held(numbered(1_000_000))},
+	"list":          {numbered(1_000_000), "settle j space j j space j", nil},
+	"strange":       {strange(), "settle e settle G", nil},
+	"strange-long":  {strange(), "settle", []string{">  Breakfast Breakfast", "row 1 of 7"}},
+	"strange-emoji": {strange(), "settle j j j", []string{">  👩‍👩‍👧 Family ☕️ 🇩🇪 deal", "row 4 of 7"}},
+	"empty": {numbered(0), "settle", []string{
+		"Perks 0", "There are no perks yet. An operator imports them: perksd import perks"}},
+	"empty-filter": {nil, `settle / "nothing city:Berlin\n" => No perk matches
+		settle`, []string{"/ nothing city:Berlin", "No perk matches nothing city:Berlin. F clears it."}},
+	"filter": {nil, `settle / "coffee city:Ber" settle`, nil},
+	"filter-wrong": {nil, `settle / "near:52.5,200 <501km" settle`, []string{
+		"near:52.5,200 <501km▏", "! near: longitude must be between -180 and 180", "nearest"}},
+	"filter-refused": {nil, `
+		settle
+		service: refuses
+		/ "coffee" settle`, nil},
+	"filtered-stale": {nil, `
+		settle
+		service: holds
+		/ "coffee\n" => loading ...`, []string{"/ coffee", "best matches first", "loading ... - row 1 of 1,000"}},
+	"error": {failing(numbered(1000)), "settle", []string{"! The server failed. R retries."}},
+	"error-stale": {nil, `
+		settle
+		service: fails
+		wait: 17m
+		R settle => Last loaded`, nil},
 }
 
-// says is what the states say that have the layout of one with a golden.
-var says = map[string][]string{
-	"strange-long":   {">  Breakfast Breakfast", "row 1 of 7"},
-	"strange-emoji":  {">  👩‍👩‍👧 Family ☕️ 🇩🇪 deal", "row 4 of 7"},
-	"empty":          {"Perks 0", "There are no perks yet. An operator imports them: perksd import perks"},
-	"empty-filter":   {"/ nothing city:Berlin", "No perk matches nothing city:Berlin. F clears it."},
-	"filter-wrong":   {"near:52.5,200 <501km▏", "! near: longitude must be between -180 and 180", "nearest"},
-	"filtered-stale": {"/ coffee", "best matches first", "loading ... - row 1 of 1,000"},
-	"error":          {"! The server failed. R retries."},
+func held(s *service) *service {
+	s.set("holds")
+	return s
+}
+
+func failing(s *service) *service {
+	s.set("fails")
+	return s
+}
+
+// reach starts the screen in a state.
+func reach(t *testing.T, name string) *tuitest.Driver {
+	t.Helper()
+	perks := states[name].service
+	if perks == nil {
+		perks = numbered(1000)
+	}
+	d := perks.start(t)
+	d.Play(states[name].flow)
+	return d
 }
 
 func TestStates(t *testing.T) {
-	for name, start := range states {
+	for name, state := range states {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			start(t).Golden(name, name == "filter-refused", says[name]...)
+			reach(t, name).Golden(name, name == "filter-refused", state.says...)
 		})
 	}
+}
+
+// The state has the most parts: invalid fields, rows that are hard to draw, and the preview.
+func TestEverySizeFits(t *testing.T) {
+	t.Parallel()
+	d := reach(t, "strange")
+	d.Play(`/ tab tab tab "52.5,200" tab "501"`)
+	d.EverySize()
 }

@@ -4,12 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"example.com/perks/api"
+	"example.com/perks/tui"
 	"example.com/perks/tui/tuitest"
 )
 
@@ -68,11 +73,57 @@ func (s *service) page(number int64, per int, total int64) api.Page[api.Perk] {
 	return page
 }
 
-// change changes how the service responds.
-func (s *service) change(change func()) {
+// set says what the service does from now on.
+func (s *service) set(how string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	change()
+	if s.hold != nil {
+		close(s.hold)
+		s.hold = nil
+	}
+	switch how {
+	case "holds":
+		s.hold = make(chan struct{})
+	case "fails":
+		s.status = http.StatusInternalServerError
+	case "refuses":
+		s.status = http.StatusUnprocessableEntity
+		s.refusal = api.FieldErrors{"q": {"must be at most 3 characters long"}, "lat": {"must be in Europe"}}
+	case "has a new first perk":
+		former := s.perk
+		s.perk = func(n int64) api.Perk { return former(n - 1) }
+	default:
+		s.status, s.refusal = 0, nil
+		if n, has := strings.CutPrefix(how, "has "); has {
+			s.total, _ = strconv.ParseInt(n, 10, 64)
+		}
+	}
+}
+
+// start starts the terminal UI.
+func (s *service) start(t testing.TB, changes ...func(*tui.Options)) *tuitest.Driver {
+	t.Helper()
+	t.Cleanup(func() { s.set("works") })
+	d := tuitest.StartWithHandler(t, s, changes...)
+	d.Commands = map[string]func(string){
+		"service": s.set,
+		"now": func(text string) { // without a wait
+			if !d.Shows(text) {
+				t.Errorf("%q is not shown:\n%s", text, d.Screen())
+			}
+		},
+		"wheel": func(way string) {
+			button := map[string]tea.MouseButton{"down": tea.MouseButtonWheelDown, "up": tea.MouseButtonWheelUp}[way]
+			d.Send(tea.MouseMsg{X: 5, Y: 9, Action: tea.MouseActionPress, Button: button})
+		},
+	}
+	d.Received = func() []string { // all that were filtered
+		return slices.DeleteFunc(s.queries(), func(query string) bool {
+			return !strings.Contains(query, "q=") && !strings.Contains(query, "lat=") &&
+				!strings.Contains(query, "radius")
+		})
+	}
+	return d
 }
 
 // queries returns the queries of the lists so far.
