@@ -108,82 +108,63 @@ func enter(d *tuitest.Driver, name, address, id, secret string) {
 	d.Type(secret)
 }
 
-// says is what the states say that have the layout of one with a golden.
-var says = map[string][]string{
-	"known": {"SANDBOX Redemptions are only tests.", "> Secret ▏(not shown)",
-		"ctrl+p chooses among 3 profiles."},
-	"http": {"! http sends the secret unencrypted. Use https, or allow http below.",
-		"> Allow http (others can read the secret) [ no ]"},
-	"http allowed":   {"Live Redemptions are real.", "Allow http (others can read the secret) [ yes ]"},
-	"refused":        {"> Secret ▏(not shown) ! The service did not accept this id and secret."},
-	"no such client": {"! Unknown client. Check the id, the secret and the address."},
-	"replacing":      {"This replaces profile trial, which is acme-trial at https://perks.example/v2."},
-	"naming":         {"A new profile"},
-	"expired": {"logged out", "Your session has expired. Log in again; your text is kept.",
-		"> Secret ▏(not shown)"},
-	"unreadable": {"! Config.yaml cannot be read: line 3: field profilse not found."},
-}
-
 func TestStates(t *testing.T) {
-	profiles := []screen.Profile{work, trial, office}
-	refused := &client.Error{Status: http.StatusUnauthorized, Code: api.CodeInvalidToken, Message: "Unknown client."}
+	known := func(current string) *scripted {
+		return &scripted{profiles: []screen.Profile{work, trial, office}, current: current}
+	}
+	atWork := []string{"default", "https://perks.example/v2", "acme", "s"}
 	for name, test := range map[string]struct {
 		accounts *scripted
-		do       func(d *tuitest.Driver)
+		enters   []string // the fields
+		flow     string
+		says     []string // where the layout is that of another with a golden
 	}{
-		"first": {&scripted{}, func(*tuitest.Driver) {}},
-		"known": {&scripted{profiles: profiles, current: "trial"}, func(*tuitest.Driver) {}},
-		"empty": {&scripted{}, func(d *tuitest.Driver) { d.Press("ctrl+s") }},
-		"http": {&scripted{}, func(d *tuitest.Driver) {
-			enter(d, "default", "http://perks.example/v2", "acme", "s")
-			d.Press("enter")
-		}},
-		"http allowed": {&scripted{profiles: profiles, current: "office"}, func(*tuitest.Driver) {}},
-		"refused": {&scripted{failure: refused}, func(d *tuitest.Driver) {
-			enter(d, "default", "https://perks.example/v2", "acme", "wrong")
-			d.Press("enter")
-		}},
+		"first": {accounts: &scripted{}},
+		"known": {accounts: known("trial"), says: []string{"SANDBOX Redemptions are only tests.",
+			"> Secret ▏(not shown)", "ctrl+p chooses among 3 profiles."}},
+		"empty": {accounts: &scripted{}, flow: "ctrl+s"},
+		"http": {&scripted{}, []string{"default", "http://perks.example/v2", "acme", "s"}, "enter", []string{
+			"! http sends the secret unencrypted. Use https, or allow http below.",
+			"> Allow http (others can read the secret) [ no ]"}},
+		"http allowed": {accounts: known("office"), says: []string{
+			"Live Redemptions are real.", "Allow http (others can read the secret) [ yes ]"}},
+		"refused": {&scripted{failure: &client.Error{
+			Status: http.StatusUnauthorized, Code: api.CodeInvalidToken, Message: "Unknown client.",
+		}}, atWork, "enter", []string{"> Secret ▏(not shown) ! The service did not accept this id and secret."}},
 		"no such client": {&scripted{failure: &client.Error{
 			Status: http.StatusNotFound, Message: "Unknown client.", CredentialsRefused: true,
-		}}, func(d *tuitest.Driver) {
-			enter(d, "default", "https://perks.example/v2", "acme", "wrong")
-			d.Press("enter")
-		}},
-		"failed": {&scripted{failure: errors.New("write the configuration: no space is left on the device")},
-			func(d *tuitest.Driver) {
-				enter(d, "default", "https://perks.example/v2", "acme", "s")
-				d.Press("enter")
-			}},
-		"replacing": {&scripted{profiles: profiles, current: "work"}, func(d *tuitest.Driver) {
-			enter(d, "trial", "https://perks.example/v3", "somebody-else", "s")
-		}},
-		"long": {&scripted{}, func(d *tuitest.Driver) {
-			enter(d, strings.Repeat("a-very-long-name.", 5), "https://"+strings.Repeat("寿司.", 30)+"example/v2",
-				"👩‍👩‍👧‍👦 مرحبا עולם", strings.Repeat("s", 300))
-			for range 6 { // through every field
-				d.Press("shift+tab")
-			}
-		}},
-		"choosing": {&scripted{profiles: profiles, current: "trial"}, func(d *tuitest.Driver) { d.Press("ctrl+p") }},
-		"naming": {&scripted{profiles: profiles, current: "trial"}, func(d *tuitest.Driver) {
-			d.Press("ctrl+p")
-			d.See("A new profile ...")
-			d.Type("new prof\n")
-			d.See("Its name")
-			d.Type("work\n")
-		}},
-		"expired": {&scripted{profiles: profiles, current: "trial", kept: map[string]bool{"trial": true}},
-			func(d *tuitest.Driver) {
-				d.Send(screen.Sent[int]{Err: &screen.NotLoggedIn{Message: "Not logged in."}})
-			}},
-		"unreadable": {&scripted{broken: errors.New("config.yaml cannot be read: line 3: field profilse not found")},
-			func(*tuitest.Driver) {}},
+		}}, atWork, "enter", []string{"! Unknown client. Check the id, the secret and the address."}},
+		"failed": {&scripted{failure: errors.New("write the configuration: no space is left on the device")}, atWork,
+			"enter", nil},
+		"replacing": {known("work"), []string{"trial", "https://perks.example/v3", "somebody-else", "s"}, "", []string{
+			"This replaces profile trial, which is acme-trial at https://perks.example/v2."}},
+		"long": {&scripted{}, []string{
+			strings.Repeat("a-very-long-name.", 5), "https://" + strings.Repeat("寿司.", 30) + "example/v2",
+			"👩‍👩‍👧‍👦 مرحبا עולם", strings.Repeat("s", 300),
+		}, strings.Repeat("shift+tab ", 6), nil}, // through every field
+		"choosing": {accounts: known("trial"), flow: "ctrl+p"},
+		"naming": {accounts: known("trial"), flow: `
+			ctrl+p       => A new profile ...
+			"new prof\n" => Its name
+			"work\n"`, says: []string{"A new profile"}},
+		"expired": {accounts: &scripted{profiles: []screen.Profile{trial}, current: "trial",
+			kept: map[string]bool{"trial": true}}, flow: "expired:", says: []string{
+			"logged out", "Your session has expired. Log in again; your text is kept.", "> Secret ▏(not shown)"}},
+		"unreadable": {accounts: &scripted{
+			broken: errors.New("config.yaml cannot be read: line 3: field profilse not found"),
+		}, says: []string{"! Config.yaml cannot be read: line 3: field profilse not found."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := start(t, test.accounts)
-			test.do(d)
+			d.Commands = map[string]func(string){"expired": func(string) {
+				d.Send(screen.Sent[int]{Err: &screen.NotLoggedIn{Message: "Not logged in."}})
+			}}
+			if e := test.enters; e != nil {
+				enter(d, e[0], e[1], e[2], e[3])
+			}
+			d.Play(test.flow)
 			d.Settle()
-			d.Golden(name, name == "choosing", says[name]...)
+			d.Golden(name, name == "choosing", test.says...)
 		})
 	}
 }
@@ -309,26 +290,21 @@ func TestHTTPSwitchIsShownOnlyForRemoteHosts(t *testing.T) {
 func TestHTTPIsAllowedForOneAddress(t *testing.T) {
 	accounts := &scripted{profiles: []screen.Profile{office}, current: "office"}
 	d := start(t, accounts)
-	form := d.App.Top().Form()
-	allowed := func() string { return form.Value("insecure_http") }
-	form.FocusOnName("api_url")
-	steps := []string{allowed()}
-	d.Type("x")
-	steps = append(steps, allowed())
-	d.Press("backspace")
-	steps = append(steps, allowed())
-	d.Clear()
-	d.Type("http://192.0.2.2/v2")
-	steps = append(steps, allowed())
-	d.Press("down", " ", "up")
-	steps = append(steps, allowed())
-	d.Type("/")
-	steps = append(steps, allowed())
-	d.Type("x")
-	steps = append(steps, allowed())
-	if want := "yes no yes no yes yes no"; strings.Join(steps, " ") != want {
-		t.Errorf("allowed: %q, want %s", steps, want)
-	}
+	d.App.Top().Form().FocusOnName("api_url")
+	d.Play(`
+		form: insecure_http=yes
+		"x"
+		form: insecure_http=no
+		backspace
+		form: insecure_http=yes
+		ctrl+u "http://192.0.2.2/v2"
+		form: insecure_http=no
+		down space up
+		form: insecure_http=yes
+		"/"
+		form: insecure_http=yes
+		"x"
+		form: insecure_http=no`)
 }
 
 func TestLateErrorIsNotShownBesideANewAddress(t *testing.T) {

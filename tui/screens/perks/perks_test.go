@@ -38,11 +38,12 @@ var states = map[string]struct {
 	flow    string
 	says    []string
 }{
-	"loading":       {service: held(numbered(1_000_000))},
-	"list":          {numbered(1_000_000), "settle j space j j space j", nil},
-	"strange":       {strange(), "settle e settle G", nil},
-	"strange-long":  {strange(), "settle", []string{">  Breakfast Breakfast", "row 1 of 7"}},
-	"strange-emoji": {strange(), "settle j j j", []string{">  👩‍👩‍👧 Family ☕️ 🇩🇪 deal", "row 4 of 7"}},
+	"loading":      {service: held(numbered(1_000_000))},
+	"list":         {numbered(1_000_000), "settle j space j j space j", nil},
+	"strange":      {strange(), "settle e settle G", nil},
+	"strange-long": {strange(), "settle", []string{">  Breakfast Breakfast", "row 1 of 7"}},
+	"strange-emoji": {strange(), "settle j j j", []string{
+		">  👩‍👩‍👧 Family ☕️ 🇩🇪 deal", "row 4 of 7"}},
 	"empty": {numbered(0), "settle", []string{
 		"Perks 0", "There are no perks yet. An operator imports them: perksd import perks"}},
 	"empty-filter": {nil, `settle / "nothing city:Berlin\n" => No perk matches
