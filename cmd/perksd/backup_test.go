@@ -2,9 +2,6 @@ package main
 
 import (
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,19 +19,7 @@ func (o *operator) shell(line string) string {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	debian, err := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	perksd := filepath.Dir(programs.InstallOver(o.t, o.env["PERKSD_DATABASE"]).Command().Path)
-	shell := exec.Command("sh", "-c", line)
-	shell.Env = []string{"PGPASSWORD=" + config.Password,
-		"PATH=" + strings.Join(append(debian, perksd, os.Getenv("PATH")), ":")}
-	output, err := shell.CombinedOutput()
-	if err != nil {
-		o.t.Fatalf("%s: %v\n%s", line, err, output)
-	}
-	return string(output)
+	return programs.InstallOver(o.t, o.env["PERKSD_DATABASE"]).Shell(line, "PGPASSWORD="+config.Password)
 }
 
 // TestThePrintedCommandsWorkForTheDocumentedRoles types them as a role that owns only the database, and as one that

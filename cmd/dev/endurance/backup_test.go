@@ -2,8 +2,6 @@ package endurance
 
 import (
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -99,13 +97,5 @@ func runSuggested(t *testing.T, i *programs.Installation, args ...string) {
 		t.Fatalf("perksd %s prints no command: %s", strings.Join(args, " "), said)
 	}
 	_, line, _ := strings.Cut(strings.TrimSpace(string(said)), "with: ")
-	debian, err := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shell := exec.Command("sh", "-c", line)
-	shell.Env = []string{"PATH=" + strings.Join(append(debian, filepath.Dir(i.Command().Path), os.Getenv("PATH")), ":")}
-	if output, err := shell.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", line, err, output)
-	}
+	i.Shell(line)
 }

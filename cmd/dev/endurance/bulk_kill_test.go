@@ -20,30 +20,31 @@ func scaleOf(small scale) scale {
 	return small
 }
 
-func TestTenKillsLoseNothingAtPerksd(t *testing.T) {
+func TestKillsLoseNothing(t *testing.T) {
 	t.Parallel()
-	s := scaleOf(scale{600, 10})
-	newJob(t, ourService(t), rowsOf(s.rows)).killRepeatedly(s.kills, 1)
-}
-
-func TestTenKillsAndLostRepliesLoseNothingAtPerksd(t *testing.T) {
-	t.Parallel()
-	s := scaleOf(scale{300, 10})
-	ours := ourService(t)
-	ours.proxy.dropEvery, ours.proxy.loseEvery = 10, 50
-	newJob(t, ours, rowsOf(s.rows)).killRepeatedly(s.kills, 2)
-}
-
-func TestKillsLoseNothingWithoutIdempotencyKeys(t *testing.T) {
-	t.Parallel()
-	s := scaleOf(scale{600, 3})
-	newJob(t, foreignService(t, specserver.Options{}), rowsOf(s.rows)).killRepeatedly(s.kills, 3)
-}
-
-func TestKillsLoseNothingWithEqualRows(t *testing.T) {
-	t.Parallel()
-	s := scaleOf(scale{300, 3})
-	newJob(t, foreignService(t, specserver.Options{}), repeatedRows(s.rows)).killRepeatedly(s.kills, 4)
+	lossy := func(t *testing.T) service {
+		s := ourService(t)
+		s.proxy.dropEvery, s.proxy.loseEvery = 10, 50
+		return s
+	}
+	withoutKeys := func(t *testing.T) service { return foreignService(t, specserver.Options{}) }
+	for name, test := range map[string]struct {
+		service func(*testing.T) service
+		short   scale
+		rows    func(int) rowSet
+		seed    uint64
+	}{
+		"at perksd":                     {ourService, scale{600, 10}, rowsOf, 1},
+		"at perksd, and lost replies":   {lossy, scale{300, 10}, rowsOf, 2},
+		"without idempotency keys":      {withoutKeys, scale{600, 3}, rowsOf, 3},
+		"of rows that occur many times": {withoutKeys, scale{300, 3}, repeatedRows, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := scaleOf(test.short)
+			newJob(t, test.service(t), test.rows(s.rows)).killRepeatedly(s.kills, test.seed)
+		})
+	}
 }
 
 // TestUnknownOutcomesAreNotAssumedMine runs without --assume-mine first. No row is redeemed twice then, and those whose

@@ -2,7 +2,6 @@ package endurance
 
 import (
 	"database/sql"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -92,20 +91,8 @@ func TestALargeImportOnAFullDiskLeavesNothing(t *testing.T) {
 func requireRefusal(t *testing.T, server *programs.Server, token, user string) {
 	t.Helper()
 	eventually(t, atLast, "a redemption was refused", func() bool {
-		request, err := http.NewRequest(http.MethodPost, server.URL+"/v2/partners/perks/rush/redeem",
-			strings.NewReader(`{"user_id":"`+user+`"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer "+token)
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set("Idempotency-Key", "key-of-"+user)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
+		response, body, err := asClient(token).send(http.MethodPost, server.URL+"/v2/partners/perks/rush/redeem",
+			`{"user_id":"`+user+`"}`, map[string]string{"Idempotency-Key": "key-of-" + user})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -327,18 +326,8 @@ func (h *history) send(client int, r request) (got response) {
 
 // list returns a user's redemptions.
 func (r *redeemer) list(url, user string) ([]api.Redemption, error) {
-	request, err := http.NewRequest(http.MethodGet, url+"/v2/partners/perks/users/"+user+"?type=redeemed&per_page=100",
-		nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+r.token)
-	response, err := r.client.Do(request)
-	if err != nil {
-		return nil, errors.Join(errNoReply, err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	response, body, err := r.send(http.MethodGet,
+		url+"/v2/partners/perks/users/"+user+"?type=redeemed&per_page=100", "", nil)
 	switch {
 	case err != nil || response.StatusCode == http.StatusServiceUnavailable:
 		return nil, errors.Join(errNoReply, err)

@@ -155,6 +155,9 @@ func newRedeemer(t *testing.T, token string, connections int) *redeemer {
 	return &redeemer{client: &http.Client{Transport: transport, Timeout: replyTimeout}, token: token}
 }
 
+// asClient is a redeemer with the connections of this process.
+func asClient(token string) *redeemer { return &redeemer{client: http.DefaultClient, token: token} }
+
 // send sends one request with the token, and reads the whole response.
 func (r *redeemer) send(method, url, body string, header map[string]string) (*http.Response, []byte, error) {
 	request, err := http.NewRequest(method, url, strings.NewReader(body))

@@ -9,27 +9,6 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// TestReadinessFollowsTheDatabase kills and restarts the database while the server runs.
-func TestReadinessFollowsTheDatabase(t *testing.T) {
-	parallel(t)
-	database := startPostgres(t)
-	server := programs.InstallOver(t, database.DSN("perks")).Start()
-	readiness := watchReadiness(t, server)
-	readiness.becomes(true)
-	died := time.Now()
-	if err := database.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("not ready %s after the database was killed", readiness.becomes(false).Sub(died).Round(time.Millisecond))
-	if err := database.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	back := time.Now()
-	t.Logf("ready %s after the database was back", readiness.becomes(true).Sub(back).Round(time.Millisecond))
-	readiness.stop()
-	server.Terminate()
-}
-
 // readinessWatch polls a server's readiness. The server must stay live all the time.
 type readinessWatch struct {
 	t       *testing.T

@@ -219,33 +219,14 @@ func sendNormalRequests(t *testing.T, url, token string, stop <-chan struct{}) <
 			case <-next.C:
 			}
 			begun := time.Now()
-			if err := ask(url, token); err != nil {
-				t.Errorf("a normal request: %v", err)
+			response, _, err := asClient(token).send(http.MethodGet, url+"/v2/partners/perks/perk-0", "", nil)
+			if err != nil || response.StatusCode != http.StatusOK {
+				t.Errorf("a normal request: %v, %v", response, err)
 			}
 			list = append(list, time.Since(begun))
 		}
 	}()
 	return took
-}
-
-func ask(url, token string) error {
-	request, err := http.NewRequest(http.MethodGet, url+"/v2/partners/perks/perk-0", nil)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d", response.StatusCode)
-	}
-	return nil
 }
 
 // memory returns the peak memory of the process until now, in KiB.

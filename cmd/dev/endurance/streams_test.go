@@ -29,14 +29,10 @@ func TestStreamsThatAreNeverReadTakeLittleMemory(t *testing.T) {
 		allowManyFiles(t)
 	}
 	for name, log := range map[string]func(t *testing.T, url, token string){
-		"redemptions with metadata": func(t *testing.T, url,
-			token string) {
+		"redemptions with metadata": func(t *testing.T, url, token string) {
 			redeemWithMetadata(t, url, token, redemptions)
 		},
-		"long listings": func(t *testing.T, url,
-			token string) {
-			changeLongListing(t, url, token, changes)
-		},
+		"long listings": func(t *testing.T, url, token string) { changeLongListing(t, url, token, changes) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := programs.Install(t)
@@ -56,9 +52,8 @@ func TestStreamsThatAreNeverReadTakeLittleMemory(t *testing.T) {
 				starts = append(starts, page.Next)
 			}
 			begun := time.Now()
-			inParallel(t, 32, 32, func(int) (*http.Request, error) {
-				return http.NewRequest(http.MethodGet, server.URL+"/v2/partners/events?per_page=1", nil)
-			}, token)
+			inParallel(t, 32, 32, token, http.MethodGet, server.URL+"/v2/partners/events?per_page=1",
+				func(int) string { return "" })
 			t.Logf("32 callers see the newest event within %s", time.Since(begun).Round(time.Millisecond))
 			before := memory(t, server)
 			var opened sync.WaitGroup
@@ -141,35 +136,24 @@ func eventsNow(t *testing.T, url, token string) string {
 func redeemWithMetadata(t *testing.T, url, token string, n int) {
 	t.Helper()
 	metadata := `{"note":"` + strings.Repeat("m", 16<<10-20) + `"}`
-	inParallel(t, n, 8, func(i int) (*http.Request, error) {
-		body := fmt.Sprintf(`{"user_id":%q,"metadata":%s}`, userNumber(i), metadata)
-		return http.NewRequest(http.MethodPost, url+"/v2/partners/perks/rush/redeem", strings.NewReader(body))
-	}, token)
+	inParallel(t, n, 8, token, http.MethodPost, url+"/v2/partners/perks/rush/redeem", func(i int) string {
+		return fmt.Sprintf(`{"user_id":%q,"metadata":%s}`, userNumber(i), metadata)
+	})
 }
 
 // changeLongListing makes entries of 220 KB in the audit log.
 func changeLongListing(t *testing.T, url, token string, n int) {
 	t.Helper()
 	const listing = `{"title":"Flat","price_pw":"100"}`
-	request, err := http.NewRequest(http.MethodPost, url+"/v2/partners/properties", strings.NewReader(listing))
+	response, body, err := asClient(token).send(http.MethodPost, url+"/v2/partners/properties", listing, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
 	var created api.Property
-	if err := json.NewDecoder(response.Body).Decode(&created); err != nil || response.StatusCode != http.StatusCreated {
+	if err := json.Unmarshal(body, &created); err != nil || response.StatusCode != http.StatusCreated {
 		t.Fatalf("the property: %d, %v", response.StatusCode, err)
 	}
-	inParallel(t, n, 8, func(i int) (*http.Request, error) {
-		address := fmt.Sprintf("%s/v2/update-property/%d", url, created.ID)
-		return http.NewRequest(http.MethodPatch, address, strings.NewReader(longPatch(i)))
-	}, token)
+	inParallel(t, n, 8, token, http.MethodPatch, fmt.Sprintf("%s/v2/update-property/%d", url, created.ID), longPatch)
 }
 
 func longPatch(n int) string {
@@ -181,7 +165,7 @@ func longPatch(n int) string {
 }
 
 // inParallel sends n requests, which must succeed.
-func inParallel(t *testing.T, n, atOnce int, request func(int) (*http.Request, error), token string) {
+func inParallel(t *testing.T, n, atOnce int, token, method, url string, body func(int) string) {
 	t.Helper()
 	var sending sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
@@ -189,22 +173,9 @@ func inParallel(t *testing.T, n, atOnce int, request func(int) (*http.Request, e
 		slots <- struct{}{}
 		sending.Go(func() {
 			defer func() { <-slots }()
-			r, err := request(i)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			r.Header.Set("Authorization", "Bearer "+token)
-			r.Header.Set("Content-Type", "application/json")
-			response, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			body, _ := io.ReadAll(response.Body)
-			response.Body.Close()
-			if response.StatusCode >= http.StatusMultipleChoices {
-				t.Errorf("%s %s: %d %s", r.Method, r.URL.Path, response.StatusCode, body)
+			response, text, err := asClient(token).send(method, url, body(i), nil)
+			if err != nil || response.StatusCode >= http.StatusMultipleChoices {
+				t.Errorf("%s %s: %v, %s", method, url, err, text)
 			}
 		})
 	}

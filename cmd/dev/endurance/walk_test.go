@@ -123,18 +123,12 @@ var linkToNext = regexp.MustCompile(`<([^>]*)>; rel="next"`)
 
 // page returns the ids of a page, and the address that it links to as the next, "" if it links to none.
 func (w *catalogWalk) page(address string) (ids []string, next string, err error) {
-	request, err := http.NewRequestWithContext(w.Context(), http.MethodGet, address, nil)
+	response, body, err := asClient(w.token).send(http.MethodGet, address, "", nil)
 	if err != nil {
 		return nil, "", err
 	}
-	request.Header.Set("Authorization", "Bearer "+w.token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, "", err
-	}
-	defer response.Body.Close()
 	var page struct{ Data []struct{ ID string } }
-	if err := json.NewDecoder(response.Body).Decode(&page); err != nil || response.StatusCode != http.StatusOK {
+	if err := json.Unmarshal(body, &page); err != nil || response.StatusCode != http.StatusOK {
 		return nil, "", fmt.Errorf("status %d, %w", response.StatusCode, err)
 	}
 	for _, perk := range page.Data {

@@ -131,6 +131,23 @@ func (i *Installation) Refuses(text string, args ...string) {
 	}
 }
 
+// Shell runs a command line in a shell that finds perksd and PostgreSQL's programs, and returns its output.
+func (i *Installation) Shell(line string, environment ...string) string {
+	i.t.Helper()
+	postgres, err := filepath.Glob("/usr/lib/postgresql/*/bin") // of Debian
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	shell := exec.Command("sh", "-c", line)
+	path := append(postgres, filepath.Dir(i.program), os.Getenv("PATH"))
+	shell.Env = append(environment, "PATH="+strings.Join(path, ":"))
+	output, err := shell.CombinedOutput()
+	if err != nil {
+		i.t.Fatalf("%s: %v\n%s", line, err, output)
+	}
+	return string(output)
+}
+
 // ImportCSV imports records of a kind.
 func (i *Installation) ImportCSV(kind, text string) {
 	i.t.Helper()
