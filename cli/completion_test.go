@@ -53,34 +53,6 @@ func TestCompletionScriptsAreUpToDate(t *testing.T) {
 	}
 }
 
-func TestCompletedQueries(t *testing.T) {
-	x, _ := loggedIn(t)
-	for _, test := range []struct {
-		command, query string
-		want           []string
-	}{
-		{"perk list", "", []string{"city:", "category:", "near:", "radius:", "expired:", inList}},
-		{"perk list", "coffee ci", []string{"coffee city:", inList}},
-		{"perk list", "coffee -e", []string{"coffee -expired", inList}},
-		{"perk list", "+expired city:B", []string{"+expired city:Berlin", inOrder}},
-		{"user perks alice", "cat:dri", []string{"cat:food-drink\tFood & Drink", inOrder}},
-		{"property list", `"a b" city:L`, []string{`"a b" city:Leeds`, inOrder}},
-		{"property list", "own:", []string{"own:yes", "own:no", inOrder}},
-		{"property list", "price:1", []string{inOrder}},
-		{"redemption list", "user:al", []string{"user:alice", inOrder}},
-		{"redemption list", "perk:spa", []string{"perk:spa-day\tSpa [31mday", inOrder}},
-		{"redemption list", "status:re", []string{"status:rejected", inOrder}},
-		{"redemption list", "pen", []string{"pending", inList}},
-		{"perk list", "$(reboot) ci", []string{inList}}, // would be run if the shell put it back without its quotes
-		{"perk list", "12:", []string{inList}},
-	} {
-		if got := x.complete(append(strings.Fields(test.command), "--query", test.query)...); !slices.Equal(got,
-			test.want) {
-			t.Errorf("perksctl %s --query %q: got %q, want %q", test.command, test.query, got, test.want)
-		}
-	}
-}
-
 // TestFileFlagsCompleteFiles finds flags for files by their help.
 func TestFileFlagsCompleteFiles(t *testing.T) {
 	x := newTerminal(t, nil)

@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -75,7 +77,7 @@ func types() {
 //
 //	exits CODE command...   the command must exit with this code
 //	fails TEXT argument...  perksctl must fail, and say this without a word of a library
-//	completes WORDS want... perksctl completes the last word, _ for an empty one, to these values and directive
+//	completes WORD... = ... perksctl completes the last word to these values and directive
 //	serve FILE              starts the server of another implementation, and makes it the service of perksctl
 //	types KEYS command...   runs the command on a terminal, and types the keys, \n for enter
 //	log-in                  logs in as the owner of property 42
@@ -168,40 +170,55 @@ func fails(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func completes(ts *testscript.TestScript, _ bool, args []string) {
-	words := strings.Fields(args[0])
-	if last := len(words) - 1; words[last] == "_" {
-		words[last] = ""
-	}
-	ts.Check(ts.Exec("perksctl", append([]string{"__complete"}, words...)...))
+	words := slices.Index(args, "=")
+	ts.Check(ts.Exec("perksctl", append([]string{"__complete"}, args[:words]...)...))
 	message, _ := strings.CutPrefix(ts.ReadFile("stderr"), "Completion ended with directive: ")
 	if strings.Count(message, "\n") != 1 {
 		ts.Fatalf("it writes a message")
 	}
-	if got := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"); !slices.Equal(got, args[1:]) {
+	if got := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n"); !slices.Equal(got, args[words+1:]) {
 		ts.Fatalf("got %q", got)
 	}
 }
 
-// serve starts a server without any code of ours. Each line of the file is a method, a path below /v2, perhaps with a
-// query, a status and a body. The status "lost" closes the connection without a reply, and "silent" waits. The file
-// "requests" gets a line for each request.
+// serve starts a server without any code of ours. Each line of the file is a method, a path below /v2, perhaps with
+// what the query or headers must be, a status, perhaps with an ETag behind a comma, and a body. The status "lost"
+// closes the connection without a reply, and "silent" waits. With a line "then FILE" behind it, the routes are those
+// of another file from this request on. The file "requests" gets a line for each request.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
-	routes := strings.Split(ts.ReadFile(args[0]), "\n")
-	requests := ts.MkAbs("requests")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		file, err := os.OpenFile(requests, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err == nil {
-			fmt.Fprintf(file, "%s %s %s\n", r.Method, r.URL.Path, body)
-			file.Close()
-		}
-		for _, route := range routes {
-			if parts := strings.SplitN(route, " ", 4); len(parts) > 2 && matches(parts, r) {
-				reply(w, r, parts)
-				return
+	routes, requests := ts.MkAbs(args[0]), ts.MkAbs("requests")
+	var mu sync.Mutex
+	find := func(r *http.Request, body []byte) (found []string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		text, err := os.ReadFile(routes) // a script may change it
+		lines := strings.Split(string(text), "\n")
+		i := slices.IndexFunc(lines, func(line string) bool { return matches(strings.SplitN(line, " ", 4), r) })
+		if i >= 0 {
+			found = strings.SplitN(lines[i], " ", 4)
+			if file, changes := strings.CutPrefix(lines[i+1], "then "); changes {
+				routes = ts.MkAbs(file)
 			}
 		}
-		http.NotFound(w, r)
+		file, openErr := os.OpenFile(requests, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err = errors.Join(err, openErr); err == nil {
+			defer file.Close()
+			line := r.Method + " " + r.URL.Path + " " + string(body) + " " + r.Header.Get("If-Match")
+			_, err = fmt.Fprintln(file, strings.TrimSpace(line))
+		}
+		return found, err
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		route, err := find(r, body)
+		switch {
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusTeapot)
+		case route == nil:
+			http.NotFound(w, r)
+		default:
+			reply(w, r, route)
+		}
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv("PERKSCTL_API_URL", server.URL+"/v2")
@@ -209,12 +226,15 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func matches(route []string, r *http.Request) bool {
+	if len(route) < 3 {
+		return false
+	}
 	address, err := url.Parse("/v2" + route[1])
 	if err != nil || route[0] != r.Method || address.Path != r.URL.Path {
 		return false
 	}
 	for name := range address.Query() {
-		if address.Query().Get(name) != r.URL.Query().Get(name) {
+		if address.Query().Get(name) != cmp.Or(r.URL.Query().Get(name), r.Header.Get(name)) {
 			return false
 		}
 	}
@@ -228,8 +248,12 @@ func reply(w http.ResponseWriter, r *http.Request, route []string) {
 	case "silent":
 		<-r.Context().Done()
 	default:
+		status, etag, _ := strings.Cut(status, ",")
 		code, _ := strconv.Atoi(status)
 		w.Header().Set("Content-Type", "application/json")
+		if etag != "" {
+			w.Header().Set("ETag", etag)
+		}
 		w.WriteHeader(code)
 		_, _ = io.WriteString(w, strings.Join(route[3:], ""))
 	}
