@@ -163,21 +163,19 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) io.Reader {
 }
 
 // run runs a line and returns its output. On a terminal both streams are one.
-func (x *hostileFixture) run(program string, line commandLine, terminal bool) (stdout, stderr string) {
+func (x *hostileFixture) run(line commandLine, terminal bool) (stdout, stderr string) {
 	x.t.Helper()
 	fill := strings.NewReplacer("V", hostileText, "U", hostileID, "ID", x.redemption, "API", x.api)
 	args := strings.Fields(line.line)
 	for i, arg := range args {
 		switch {
-		case strings.HasPrefix(arg, "--") && !strings.Contains(arg, "V"):
-		default:
+		case arg == `""`:
+			args[i] = ""
+		case !strings.HasPrefix(arg, "--") || strings.Contains(arg, "V"):
 			args[i] = fill.Replace(arg)
 		}
 	}
-	if strings.HasSuffix(line.line, " ") {
-		args = append(args, "")
-	}
-	cmd := x.command(program, args...)
+	cmd := x.command(line.program, args...)
 	cmd.Stdin = strings.NewReader(fill.Replace(line.input))
 	var out, messages watched
 	out.until, out.reached = line.until, func() { _ = cmd.Process.Signal(syscall.SIGINT) }
@@ -193,7 +191,7 @@ func (x *hostileFixture) run(program string, line commandLine, terminal bool) (s
 		x.t.Fatal(err)
 	}
 	if code := cmd.ProcessState.ExitCode(); line.holds && code != 0 && !strings.Contains(line.line, "error(") {
-		x.t.Errorf("%s %s: exit code %d\n%s%s", program, line.line, code, out.String(), messages.String())
+		x.t.Errorf("%s %s: exit code %d\n%s%s", line.program, line.line, code, out.String(), messages.String())
 	}
 	if terminal {
 		return strings.ReplaceAll(out.String(), "\r\n", "\n"), ""

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -28,157 +27,38 @@ const (
 	hostileID   = "owned\u202egnp.exe\u2066"
 )
 
-// commandLine is a command line, whether its output must contain hostile text, and the output after which it is
-// interrupted. In it, V, U and ID stand for the texts above and the id of a pending redemption.
+// commandLine is a command line, whether its output must contain hostile text, the output after which it is
+// interrupted, and its input.
 type commandLine struct {
-	line  string
-	holds bool
-	until string
-	input string
+	program, line string
+	holds         bool
+	until, input  string
 }
 
-func data(base string, formats ...string) (list []commandLine) {
-	for _, format := range formats {
-		list = append(list, commandLine{line: base + " -o " + format, holds: true})
+// commandLines are those of testdata/neutral.txt, with every command of both programs. There, * marks one that holds,
+// -o a|b stands for two, ^ comes before until and < before the input. V, U and ID stand for the texts above and the id
+// of a pending redemption.
+func commandLines(t *testing.T) (list []commandLine) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/neutral.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		c := commandLine{holds: line[0] == '*'}
+		c.program, line, _ = strings.Cut(strings.TrimSpace(line[1:]), " ")
+		line, c.input, _ = strings.Cut(line, " <")
+		line, c.until, _ = strings.Cut(line, " ^")
+		base, formats, _ := strings.Cut(line, " -o ")
+		for format := range strings.SplitSeq(formats, "|") {
+			c.line = base
+			if format != "" {
+				c.line += " -o " + format
+			}
+			list = append(list, c)
+		}
 	}
 	return list
-}
-
-func plain(lines ...string) (list []commandLine) {
-	for _, line := range lines {
-		list = append(list, commandLine{line: line})
-	}
-	return list
-}
-
-// commandsOfPerksd returns every command of perksd.
-func commandsOfPerksd() map[string][]commandLine {
-	lists := []string{"table", "json", "jsonl"}
-	exports := []string{"csv", "jsonl"}
-	return map[string][]commandLine{
-		"audit": append(append(data("audit", lists[1:]...), plain("audit")...), []commandLine{
-			{line: "audit --subject V"}, {line: "audit --follow", until: "import"},
-			{line: "audit --follow -o jsonl", until: "import"},
-		}...),
-		"audit archive":        plain("audit archive --before 2020-01-01 U/a"),
-		"backup":               plain("backup V/b", "backup U/b"),
-		"client create":        plain("client create --name V", "client create --name N --id V"),
-		"client disable":       plain("client disable V"),
-		"client enable":        plain("client enable V"),
-		"client list":          plain("client list", "client list -o json", "client list V"),
-		"client rotate-secret": plain("client rotate-secret V"),
-		"client update":        plain("client update V --name N", "client update acme --name V"),
-		"completion":           plain("completion V", "completion bash"),
-		"demo-data":            plain("demo-data --perks 1 --users 1 --properties 1 --redemptions 1 --owner V"),
-		"dev":                  plain("dev V V", "dev bad.jsonl/V"),
-		"export categories":    data("export categories", exports...),
-		"export perks":         data("export perks", exports...),
-		"export properties":    data("export properties", exports...),
-		"export redemptions":   data("export redemptions", exports...),
-		"export users":         data("export users", exports...),
-		"health":               plain("health --addr V", "health V"),
-		"import categories":    plain("import categories bad.jsonl", "import categories V.csv"),
-		"import perks":         plain("import perks bad.jsonl", "import perks bad.csv"),
-		"import properties":    plain("import properties bad.jsonl", "import properties bad.jsonl --owner V"),
-		"import users":         plain("import users bad.jsonl", "import users bad.json"),
-		"keys drop":            plain("keys drop V --yes"),
-		"keys list":            plain("keys list", "keys list -o V"),
-		"keys rotate":          plain("keys rotate"),
-		"migrate":              plain("migrate", "migrate --database sqlite:V/d"),
-		"property restore":     append(data("property restore 7", "json"), plain("property restore V")...),
-		"redemption approve":   append(data("redemption approve ID", lists[:2]...), plain("redemption approve V")...),
-		"redemption list":      data("redemption list", lists...),
-		"redemption reject":    append(data("redemption reject ID", lists[:2]...), plain("redemption reject V")...),
-		"redemption void":      plain("redemption void ID --reason V", "redemption void V"),
-		"restore":              plain("restore V"),
-		"sandbox reset":        plain("sandbox reset --yes", "sandbox reset --yes --sandbox-database sqlite:V"),
-		"doctor":               plain("doctor", "doctor -o json", "doctor V"),
-		"serve":                plain("serve --addr V", "serve --log-level V"), // and its logs, below
-		"version":              plain("version", "version V"),
-	}
-}
-
-// commandsOfPerksctl returns every command of perksctl.
-func commandsOfPerksctl() map[string][]commandLine {
-	all := []string{"table", "json", "yaml", "csv", "csv --raw", "jsonl"}
-	return map[string][]commandLine{
-		"api": append(data("api partners/perks", all...),
-			plain("api V", "api partners/perks --jq .data[].title", "api get-property/7 --debug")...),
-		"auth login": {{line: "auth login --api-url API --client-id V --secret-stdin", input: "V"},
-			{line: "auth login --api-url V --client-id c --secret-stdin", input: "s"}},
-		"auth logout":           plain("auth logout --profile V"),
-		"auth status":           plain("auth status", "auth status --profile V"),
-		"auth token":            plain("auth token --profile V"),
-		"completion bash":       plain("completion bash"),
-		"completion fish":       plain("completion fish"),
-		"completion powershell": plain("completion powershell"),
-		"completion zsh":        plain("completion zsh"),
-		"completion": plain("completion V", "__complete perk list --category ", "__complete perk get ",
-			"__complete user perks U"),
-		"doctor":          plain("doctor", "doctor --api-url V", "doctor -o json"),
-		"bulk status":     plain("bulk status V", "bulk status V.csv -o json", "bulk status --job V"),
-		"bulk undo":       plain("bulk undo V --reason V --yes", "bulk undo --job V --reason r"),
-		"logout":          plain("logout --profile V"),
-		"whoami":          plain("whoami", "whoami --profile V"),
-		"login":           {{line: "login --api-url API --client-id V --secret-stdin", input: "V"}},
-		"perk categories": data("perk categories", all...),
-		"perk get": append(append(data("perk get p", all...), data("perk get p p", all...)...),
-			plain("perk get V", "perk get p --debug")...),
-		"perk list": append(data("perk list", all...), []commandLine{
-			{line: "perk list --jq .[].title", holds: true}, {line: "perk list --template {{range.}}{{.title}}{{end}}",
-				holds: true}, {line: "perk list --sort V"}, {line: "perk list -o V"},
-			{line: "perk list --jq error(.[0].title)", holds: true},
-		}...),
-		"perk redeem": append(data("perk redeem q --user U --dry-run", "json"),
-			plain("perk redeem q --user U", "perk redeem V --user V", "perk redeem --file V",
-				"perk redeem --file bad.jsonl --quiet")...),
-		"redeem":         plain("redeem V --user V --dry-run"),
-		"profile delete": plain("profile delete V --yes"),
-		"profile rename": plain("profile rename V other", "profile rename default V"),
-		"profile list":   plain("profile list", "profile list -o json"),
-		"config get":     plain("config get V", "config get profiles.default.api-url"),
-		"config list":    plain("config list", "config list -o json"),
-		"config path":    plain("config path"),
-		"config set":     plain("config set V V", "config set tui.theme V"),
-		"explain":        plain("explain", "explain V", "explain perk.V"),
-		"open":           plain("open V --print", "open docs --print"),
-		"profile set":    plain("profile set V --protected"),
-		"profile show":   plain("profile show", "profile show --profile V"),
-		"profile use":    plain("profile use V"),
-		"property delete": plain("property delete V --yes", "property delete 9 --yes",
-			"property delete --file bad.jsonl --yes --quiet"),
-		"property edit": {{line: "property edit 7 --yes"}, {line: "property edit V"}},
-		"property get":  append(data("property get 7", all...), data("property get 7 7", all...)...),
-		"property list": append(data("property list", all...),
-			plain("property list --city V", "property list --query V --min-price V", "property list --sort V")...),
-		"property create": append(data("property create --title V --price-pw 1 --dry-run", "json"),
-			plain("property create --title V --price-pw 1", "property create --set V=V",
-				"property create --title V --price-pw 1 --idempotency-key V")...),
-		"property update": append(data("property update 7 --title V --dry-run", "json"),
-			plain("property update 7 --title V", "property update 7 --set V=V",
-				"property update --file bad.jsonl --quiet")...),
-		"events": append(append(data("events --last 100", "json", "jsonl", "csv"),
-			plain("events", "events --after V", "events --type V")...),
-			commandLine{line: "events --follow --last 100", until: "redemption.made"}),
-		"redemption approve": append(data("redemption approve ID --reason V", "json", "csv"),
-			plain("redemption approve V", "redemption approve ID --reason V")...),
-		"redemption get": append(data("redemption get ID", all...),
-			plain("redemption get V", "redemption get ID --debug")...),
-		"redemption list": append(data("redemption list", all...),
-			plain("redemption list --status V", "redemption list --perk V", "redemption list --since V")...),
-		"redemption reject": plain("redemption reject ID --reason V", "redemption reject V --reason V"),
-		"user list":         append(data("user list", all...), plain("user list --prefix V")...),
-		"report redemptions": append(data("report redemptions --by perk", all...),
-			plain("report redemptions --by V", "report redemptions --since V")...),
-		"redemption wait": plain("redemption wait V", "redemption wait ID --timeout 1ms"),
-		"redemption void": plain("redemption void ID --reason V --yes", "redemption void V --reason V --yes",
-			"redemption void V --reason V"),
-		"user can": append(data("user can U p", "json"), plain("user can U p", "user can V V")...),
-		"tui":      plain("tui --profile V", "tui --theme V"), // its screens have their own tests
-		"user perks": append(append(data("user perks U --type redeemed", all[1:]...),
-			data("user perks U", all...)...), plain("user perks V", "user perks U --type redeemed")...),
-		"version": plain("version", "version V"),
-	}
 }
 
 // leavesOf returns the path of every command that does something.
@@ -198,24 +78,22 @@ func leavesOf(cmd *cobra.Command, above string) (paths []string) {
 func TestOutputHasNoControlCharacters(t *testing.T) {
 	x := newHostileFixture(t)
 	s, _, _ := command.BufferedStreams("")
-	for program, tree := range map[string]struct {
-		root     *cobra.Command
-		commands map[string][]commandLine
-	}{
-		"perksd":   {newOperator(t).program("", nil, nil).root(), commandsOfPerksd()},
-		"perksctl": {cli.NewRoot(session.New(s, os.Getenv, "test")), commandsOfPerksctl()},
+	lines := commandLines(t)
+	for program, root := range map[string]*cobra.Command{
+		"perksd":   newOperator(t).program("", nil, nil).root(),
+		"perksctl": cli.NewRoot(session.New(s, os.Getenv, "test")),
 	} {
-		for _, path := range leavesOf(tree.root, "") {
-			if len(tree.commands[path]) == 0 {
+		for _, path := range leavesOf(root, "") {
+			if !slices.ContainsFunc(lines, func(c commandLine) bool {
+				return c.program == program && strings.HasPrefix(c.line+" ", path+" ")
+			}) {
 				t.Errorf("%s %s is not in the list of this test", program, path)
 			}
 		}
-		for _, path := range slices.Sorted(maps.Keys(tree.commands)) {
-			for _, line := range tree.commands[path] {
-				for _, terminal := range []bool{true, false} {
-					x.check(program, line, terminal)
-				}
-			}
+	}
+	for _, line := range lines {
+		for _, terminal := range []bool{true, false} {
+			x.check(line, terminal)
 		}
 	}
 	for _, stop := range x.stops {
@@ -231,12 +109,12 @@ func TestOutputHasNoControlCharacters(t *testing.T) {
 }
 
 // check runs a line and checks its output.
-func (x *hostileFixture) check(program string, line commandLine, terminal bool) {
+func (x *hostileFixture) check(line commandLine, terminal bool) {
 	x.t.Helper()
 	x.seed(line.line)
-	stdout, stderr := x.run(program, line, terminal)
+	stdout, stderr := x.run(line, terminal)
 	where := map[bool]string{true: " on a terminal", false: ""}[terminal]
-	name := program + " " + line.line + where
+	name := line.program + " " + line.line + where
 	if line.holds && !strings.Contains(stdout+stderr, "owned") {
 		x.t.Errorf("%s does not show the hostile text:\n%s%s", name, stdout, stderr)
 	}
