@@ -2,14 +2,17 @@ package cli_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 )
@@ -39,15 +42,91 @@ func (x *terminal) property(id, fields string) string {
 	return strings.ReplaceAll(lines, "\n", " ")
 }
 
-// ttySession is a perksctl process on a real terminal.
+// ttySession is a program on a real terminal.
 type ttySession struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	tty    *os.File
-	mu     sync.Mutex
-	cond   *sync.Cond
-	text   bytes.Buffer
-	closed bool
+	t    *testing.T
+	cmd  *exec.Cmd
+	tty  *os.File
+	cond *sync.Cond // guards the rest
+
+	text          bytes.Buffer
+	sent          int // the length of the text when keys were sent last
+	closed, isOut bool
+}
+
+func startOnTTY(t *testing.T, cmd *exec.Cmd) *ttySession {
+	t.Helper()
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 140})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &ttySession{t: t, cmd: cmd, tty: tty, cond: sync.NewCond(&sync.Mutex{})}
+	t.Cleanup(func() {
+		_ = tty.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	go s.read()
+	return s
+}
+
+func (s *ttySession) read() {
+	part := make([]byte, 4096)
+	for !s.closed { // which only this sets
+		n, err := s.tty.Read(part)
+		s.cond.L.Lock()
+		s.text.Write(part[:n])
+		s.closed = err != nil // the read fails when the process has exited
+		s.cond.L.Unlock()
+		s.cond.Broadcast()
+	}
+}
+
+var controlSequence = regexp.MustCompile("\x1b\\[[0-9;?>=]*[ " +
+	"-/]*[@-~]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)|\x1b[()][A-Z0-9]|\x1b[=>78M]|[\x00-\x08\x0d-\x1f]")
+
+// waitFor waits until all texts were shown since the last keys, and returns what was shown.
+func (s *ttySession) waitFor(texts ...string) (shown string) {
+	s.t.Helper()
+	return s.waitUntil(fmt.Sprintf("%q", texts), func(shown string) bool {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(shown, text) })
+	})
+}
+
+// waitUntil waits for what was shown since the last keys, without control sequences. It fails if the program exits
+// before.
+func (s *ttySession) waitUntil(what string, is func(shown string) bool) (shown string) {
+	s.t.Helper()
+	timeout := time.AfterFunc(time.Minute, func() {
+		s.cond.L.Lock()
+		s.isOut = true
+		s.cond.L.Unlock()
+		s.cond.Broadcast()
+	})
+	defer timeout.Stop()
+	s.cond.L.Lock()
+	defer s.cond.L.Unlock()
+	for {
+		shown = controlSequence.ReplaceAllString(s.text.String()[s.sent:], "")
+		switch {
+		case is(shown):
+			return shown
+		case s.closed, s.isOut, exitMarker.MatchString(shown):
+			s.t.Fatalf("%s was never shown in\n%s", what, shown)
+		}
+		s.cond.Wait()
+	}
+}
+
+// send sends keys.
+func (s *ttySession) send(keys string) {
+	s.t.Helper()
+	s.cond.L.Lock()
+	s.sent = s.text.Len()
+	s.cond.L.Unlock()
+	if _, err := s.tty.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // leader is the session leader of the terminal. It exits only after all output was read, because output that is still
@@ -60,71 +139,22 @@ var exitMarker = regexp.MustCompile(`<exit (\d+)>`)
 func (x *terminal) onTTY(args ...string) *ttySession {
 	x.t.Helper()
 	command := x.process(args...)
-	s := &ttySession{t: x.t, cmd: exec.Command("sh", append([]string{"-c", leader, "sh"}, command.Args...)...)}
-	s.cmd.Env = command.Env
-	s.cond = sync.NewCond(&s.mu)
-	s.cmd.Env = append(s.cmd.Env, "TERM=xterm")
-	tty, err := pty.Start(s.cmd)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	s.tty = tty
-	x.t.Cleanup(func() { tty.Close() })
-	go s.read()
-	return s
+	cmd := exec.Command("sh", append([]string{"-c", leader, "sh"}, command.Args...)...)
+	cmd.Env = append(command.Env, "TERM=xterm")
+	return startOnTTY(x.t, cmd)
 }
 
-func (s *ttySession) read() {
-	part := make([]byte, 4096)
-	for {
-		n, err := s.tty.Read(part)
-		s.mu.Lock()
-		s.text.Write(part[:n])
-		s.closed = err != nil // the read fails when the process has exited
-		s.cond.Broadcast()
-		s.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-// waitFor waits until the text was shown, and fails if the program exits without it.
-func (s *ttySession) waitFor(text string) {
-	s.t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !strings.Contains(s.text.String(), text) {
-		if s.closed || exitMarker.Match(s.text.Bytes()) {
-			s.t.Fatalf("%q was never shown in\n%s", text, s.text.String())
-		}
-		s.cond.Wait()
-	}
-}
-
-func (s *ttySession) send(text string) {
-	s.t.Helper()
-	if _, err := s.tty.WriteString(text); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// wait waits for the exit code.
+// wait waits for the exit code, and returns all that was shown.
 func (s *ttySession) wait() (code int, shown string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !s.closed {
-		if found := exitMarker.FindSubmatchIndex(s.text.Bytes()); found != nil {
-			code, _ = strconv.Atoi(string(s.text.Bytes()[found[2]:found[3]]))
-			shown = string(s.text.Bytes()[:found[0]])
-			s.send("\n")
-			_ = s.cmd.Wait()
-			return code, shown
-		}
-		s.cond.Wait()
-	}
-	s.t.Fatalf("the terminal was closed before its command exited:\n%s", s.text.String())
-	return 0, ""
+	s.t.Helper()
+	exited := exitMarker.FindStringSubmatch(s.waitUntil("the exit code", exitMarker.MatchString))
+	code, _ = strconv.Atoi(exited[1])
+	s.cond.L.Lock()
+	shown = s.text.String()
+	s.cond.L.Unlock()
+	s.send("\n")
+	_ = s.cmd.Wait()
+	return code, shown
 }
 
 // TestInterruptIsHandledByTheEditor sends Ctrl-C, which a terminal passes to perksctl and the editor.

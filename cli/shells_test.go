@@ -1,17 +1,12 @@
 package cli_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/creack/pty"
 
 	"example.com/perks/api"
 	"example.com/perks/cli/completion"
@@ -112,9 +107,8 @@ func (s *openShell) testCompletion() {
 
 	// Unsafe names are not shown.
 	s.send("perksctl perk list --city " + tab)
-	s.waitFor("Berlin", "Paris")
-	if strings.Contains(s.screen(), "pwned") {
-		s.t.Errorf("completed an unsafe city:\n%s", s.screen())
+	if shown := s.waitFor("Berlin", "Paris"); strings.Contains(shown, "pwned") {
+		s.t.Errorf("completed an unsafe city:\n%s", shown)
 	}
 	s.send(clear + enter)
 	s.waitForPrompt()
@@ -188,15 +182,8 @@ func installLine(t *testing.T, shell string) string {
 
 // openShell is a shell on a terminal.
 type openShell struct {
-	t    *testing.T
+	*ttySession
 	kind shellKind
-	cmd  *exec.Cmd
-	tty  *os.File
-	news chan struct{} // receives after output
-
-	mu     sync.Mutex
-	shown  bytes.Buffer // since the last keys
-	exited bool
 }
 
 // open starts the shell and waits until it is ready.
@@ -204,85 +191,9 @@ func (h *home) open() *openShell {
 	h.t.Helper()
 	cmd := exec.Command(h.kind.name, h.kind.args...)
 	cmd.Env, cmd.Dir = h.env, h.dir
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 140})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	s := &openShell{t: h.t, kind: h.kind, cmd: cmd, tty: tty, news: make(chan struct{}, 1)}
-	go s.watch()
-	h.t.Cleanup(func() {
-		_ = tty.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	s := &openShell{startOnTTY(h.t, cmd), h.kind}
 	s.waitForPrompt()
 	return s
-}
-
-func (s *openShell) watch() {
-	chunk := make([]byte, 4096)
-	for {
-		n, err := s.tty.Read(chunk)
-		s.mu.Lock()
-		s.shown.Write(chunk[:n])
-		s.exited = err != nil
-		s.mu.Unlock()
-		select {
-		case s.news <- struct{}{}:
-		default:
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// send sends keys and clears the recorded screen.
-func (s *openShell) send(keys string) {
-	s.mu.Lock()
-	s.shown.Reset()
-	s.mu.Unlock()
-	if _, err := s.tty.WriteString(keys); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-var controlSequence = regexp.MustCompile("\x1b\\[[0-9;?>=]*[ " +
-	"-/]*[@-~]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)|\x1b[()][A-Z0-9]|\x1b[=>78M]|[\x00-\x08\x0d-\x1f]")
-
-// screen returns the output since the last keys, without control sequences.
-func (s *openShell) screen() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return controlSequence.ReplaceAllString(s.shown.String(), "")
-}
-
-// waitFor waits until all the texts were shown.
-func (s *openShell) waitFor(texts ...string) {
-	s.t.Helper()
-	timeout := time.After(time.Minute)
-	for {
-		missing := ""
-		for _, text := range texts {
-			if !strings.Contains(s.screen(), text) {
-				missing = text
-			}
-		}
-		if missing == "" {
-			return
-		}
-		s.mu.Lock()
-		exited := s.exited
-		s.mu.Unlock()
-		if exited {
-			s.t.Fatalf("the shell exited without showing %q:\n%s", missing, s.screen())
-		}
-		select {
-		case <-s.news:
-		case <-timeout:
-			s.t.Fatalf("%q was never shown:\n%s", missing, s.screen())
-		}
-	}
 }
 
 // waitForPrompt waits for the next prompt.
@@ -295,11 +206,9 @@ func (s *openShell) waitForPrompt() {
 func (s *openShell) exit() {
 	s.t.Helper()
 	s.send("exit\r")
-	done := make(chan error, 1)
-	go func() { done <- s.cmd.Wait() }()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		s.t.Fatalf("the shell does not exit:\n%s", s.screen())
+	timeout := time.AfterFunc(time.Minute, func() { _ = s.cmd.Process.Kill() })
+	_ = s.cmd.Wait() // which has the exit code of the last command
+	if !timeout.Stop() {
+		s.t.Error("the shell does not exit")
 	}
 }
