@@ -2,16 +2,11 @@ package main
 
 import (
 	"io"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/term"
 
 	"example.com/perks/cmd/dev/programs"
 )
@@ -56,24 +51,7 @@ func TestCommandsDoNotQueryTerminal(t *testing.T) {
 // onSilentTerminal runs perksctl with all its streams on a terminal that supports colour but does not reply to queries.
 func onSilentTerminal(t *testing.T, args ...string) (text string, code int) {
 	t.Helper()
-	screen, tty, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer screen.Close()
-	if _, err := term.MakeRaw(int(tty.Fd())); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("perksctl", args...)
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=1",
-		"PERKSCTL_CONFIG_DIR="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-	// a background process would not query the terminal
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	tty.Close()
+	cmd, screen := onTerminal(t, args...)
 	shown, _ := io.ReadAll(screen) // ends with EIO when perksctl does
 	_ = cmd.Wait()
 	return string(shown), cmd.ProcessState.ExitCode()

@@ -115,9 +115,10 @@ func onTerminal(t *testing.T, args ...string) (*exec.Cmd, *os.File) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("perksctl", args...)
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(),
-		"PERKSCTL_KEYRING=off", "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=1",
+		"PERKSCTL_CONFIG_DIR="+t.TempDir(), "PERKSCTL_KEYRING=off", "GORACE=atexit_sleep_ms=0")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	// a background process would not query the terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
