@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/base64"
 	"math/rand/v2"
@@ -140,5 +141,50 @@ func TestAShortTextCostsNoAllocation(t *testing.T) {
 		return writeText(c, http.StatusCreated, echo.MIMEApplicationJSON, text, "")
 	}); got > straight {
 		t.Errorf("%g allocations, and %g without compression", got, straight)
+	}
+}
+
+// TestAddressesHaveNoInvalidHost reads requests, so that some have a host in their first line.
+func TestAddressesHaveNoInvalidHost(t *testing.T) {
+	const path, forwarded = "/v2/partners/perks?per_page=1", "X-Forwarded-Proto: https\r\nX-Forwarded-Host: "
+	public, err := ParsePublicURL("https://public.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		behindProxy bool
+		public      *url.URL
+		first, rest string // lines of the request
+		want        string // before the path
+	}{
+		{false, nil, path, "Host: perks.example:8443", "http://perks.example:8443"},
+		{false, nil, path, "Host: [2001:db8::1]", "http://[2001:db8::1]"},
+		{false, nil, "http://perks.example" + path, "Host: other.example", "http://perks.example"},
+		{false, nil, "http://evil.example'onload=alert(1)" + path, "Host: perks.example", ""},
+		{false, nil, path, "Host: evil.example'onload=alert(1)", ""},
+		{false, nil, path, "Host: evil.example, perks.example", ""},
+		{false, nil, path, "Host:", ""},
+		{false, nil, path, "X-Other: no host", ""},
+		{false, nil, path, "Host: perks.example\r\n" + forwarded + "evil.example", "http://perks.example"},
+		{true, nil, path, "Host: inside\r\n" + forwarded + "perks.example:8443", "https://perks.example:8443"},
+		{true, nil, path, "Host: inside\r\n" + forwarded + "[2001:db8::1]:443", "https://[2001:db8::1]:443"},
+		{true, nil, path, "Host: inside\r\n" + forwarded + "192.0.2.1", "https://192.0.2.1"},
+		{true, nil, path, "Host: inside\r\n" + forwarded + `x>;rel="next",<https://evil.example`, "https://inside"},
+		{true, nil, path, "Host: inside\r\n" + forwarded + "user@evil.example", "https://inside"},
+		{true, nil, path, "Host: inside\r\n" + forwarded + "perks.example, evil.example", "https://inside"},
+		{true, nil, path, "Host: inside\r\n" + forwarded + "evil.example/path", "https://inside"},
+		{true, nil, path, "Host: inside\r\nX-Forwarded-Proto: ftp", "http://inside"},
+		{true, public, path, "Host: inside\r\n" + forwarded + "evil.example", "https://public.example"},
+	} {
+		text := "GET " + test.first + " HTTP/1.1\r\n" + test.rest + "\r\n\r\n"
+		request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		s := &service{config: Config{PublicURL: test.public}, proxies: proxies{enabled: test.behindProxy}}
+		request.RemoteAddr = "192.0.2.7:4711"
+		if got := s.address(request); got.String() != test.want+path {
+			t.Errorf("%q is at %s, want %s", text, got.String(), test.want+path)
+		}
 	}
 }

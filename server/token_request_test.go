@@ -24,7 +24,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/server"
 	"example.com/perks/server/servertest"
-	"example.com/perks/store"
 )
 
 func TestABodyWithoutParametersIsIgnored(t *testing.T) {
@@ -45,11 +44,7 @@ func TestABodyWithoutParametersIsIgnored(t *testing.T) {
 		{"application/json", " \n"}, {"application/json", "\ufeff"}, {"application/json", "\ufeff{}"},
 		{"no media type", "x"},
 	} {
-		response, err := http.DefaultClient.Do(tokenRequest(s, id, secret, b.mediaType, b.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
+		response, _ := raw(t, tokenRequest(s, id, secret, b.mediaType, b.body))
 		if response.StatusCode != http.StatusOK {
 			t.Errorf("%s %q: %s", b.mediaType, b.body, response.Status)
 		}
@@ -163,8 +158,7 @@ func TestAbsoluteAddressesBeginWithThePublicURL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := servertest.Start(t, func(c *server.Config) { c.BehindProxy, c.PublicURL = true, public })
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "spa"}})
+	s := fixture(t, func(c *server.Config) { c.BehindProxy, c.PublicURL = true, public })
 	for _, address := range []string{
 		s.Root() + "/.well-known/oauth-authorization-server/v2", s.LiveURL() + "/perks?per_page=1",
 	} {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 
@@ -146,7 +145,7 @@ func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 	if second := two.TokenFor(id, secret); second != first {
 		t.Errorf("the second replica issued another token in the same hour:\n%s\n%s", first, second)
 	}
-	_, claims := parse(t, first)
+	claims := forgeryOf(t, first).claims
 	if got := int64(claims["iat"].(float64)); got != start.Unix() {
 		t.Errorf("iat is %d, want the start of the hour %d", got, start.Unix())
 	}
@@ -170,32 +169,29 @@ func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 // Just after a rotation one replica knows the new key and another does not, because it read the keys just before.
 func TestReplicasSwitchToARotatedKeyTogether(t *testing.T) {
 	for _, hourly := range []bool{false, true} {
-		clock := servertest.NewClock(day(10).Add(-2 * time.Second))
-		config := func(c *server.Config) { c.Hourly = hourly }
-		one := servertest.Start(t, servertest.WithClock(clock), config)
-		two := servertest.Start(t, servertest.WithClock(clock), config, func(c *server.Config) { c.Live = one.Live })
-		id, secret := one.Client()
-		kids := func() [2]any {
-			var kids [2]any
-			for i, s := range []*servertest.Server{one, two} {
-				token := s.TokenFor(id, secret)
-				header, _ := parse(t, token)
-				kids[i] = header.Header["kid"]
-				for _, verifier := range []*servertest.Server{one, two} {
-					if got := verifier.Do(verifier.Request(token, "GET", verifier.LiveURL()+"/perks", ""),
-						nil); got != http.StatusOK {
-						t.Errorf("hourly %t, %s: a fresh token got %d", hourly, clock.Now().Format(time.TimeOnly), got)
+		db, client := storeWithClient(t)
+		clock := servertest.NewClock(day(10).Add(-6 * time.Second))
+		one, two := replica(t, db, clock, 0, time.Hour, hourly), replica(t, db, clock, 0, time.Hour, hourly)
+		issue(t, one, client) // reads the keys, and reads them again before the other does
+		clock.Advance(4 * time.Second)
+		issue(t, two, client)
+		kids := func() (kids [2]any) {
+			for i, a := range []*server.Authority{one, two} {
+				token := issue(t, a, client).AccessToken
+				kids[i] = forgeryOf(t, token).header["kid"]
+				for _, verifier := range []*server.Authority{one, two} {
+					if _, err := verifier.Verify(t.Context(), token); err != nil {
+						t.Errorf("hourly %t, %s: a fresh token: %v", hourly, clock.Now().Format(time.TimeOnly), err)
 					}
 				}
 			}
 			return kids
 		}
-		clock.Advance(-4 * time.Second)
-		one.TokenFor(id, secret) // reads the keys, and reads them again before the other does
-		clock.Advance(4 * time.Second)
-		two.TokenFor(id, secret)
-
-		key := rotate(t, one, clock, server.KeyOverlap)
+		key := server.NewSigningKey(clock.Now())
+		if err := db.RotateSigningKey(t.Context(), key, clock.Now().Add(server.KeyOverlap),
+			store.Operator); err != nil {
+			t.Fatal(err)
+		}
 		for range 80 {
 			clock.Advance(time.Second)
 			if got := kids(); got[0] != got[1] {
@@ -207,27 +203,6 @@ func TestReplicasSwitchToARotatedKeyTogether(t *testing.T) {
 			t.Errorf("hourly %t: an hour later the replicas sign with %v, not with %s", hourly, got, key.ID)
 		}
 	}
-}
-
-// parse reads a token without checking it.
-func parse(t *testing.T, token string) (*jwt.Token, jwt.MapClaims) {
-	t.Helper()
-	claims := jwt.MapClaims{}
-	parsed, _, err := jwt.NewParser().ParseUnverified(token, claims)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parsed, claims
-}
-
-// rotate adds a signing key; the older ones verify during the overlap only.
-func rotate(t *testing.T, s *servertest.Server, clock *servertest.Clock, overlap time.Duration) store.SigningKey {
-	t.Helper()
-	key := server.NewSigningKey(clock.Now())
-	if err := s.Live.RotateSigningKey(t.Context(), key, clock.Now().Add(overlap), store.Operator); err != nil {
-		t.Fatal(err)
-	}
-	return key
 }
 
 func TestDisabledClientIsRefusedWithinFiveSeconds(t *testing.T) {
