@@ -211,20 +211,15 @@ func TestClickOnAScrollbarScrolls(t *testing.T) {
 
 func TestThemeAndMouseAreRemembered(t *testing.T) {
 	d := probed(t, &probe{}, func(o *tui.Options) { o.Mouse = true })
-	d.Press("T")
-	d.See("Theme: dark.")
-	d.Press("M")
-	d.See("Mouse: off.")
-	d.Settle()
-	if theme, mouse := d.Memory.Setting(screen.SettingTheme),
-		d.Memory.Setting(screen.SettingMouse); theme != "dark" || mouse != screen.Off {
-		t.Errorf("remembered theme %q, mouse %q", theme, mouse)
-	}
-	d.Press("M")
-	d.See("Mouse: on.")
-	d.Settle()
-	if mouse := d.Memory.Setting(screen.SettingMouse); mouse != screen.On {
-		t.Errorf("remembered mouse %q", mouse)
+	for _, step := range []struct{ play, theme, mouse string }{
+		{"T => Theme: dark.", "dark", ""}, {"M => Mouse: off.", "dark", screen.Off}, {"M => Mouse: on.", "dark", screen.On},
+	} {
+		d.Play(step.play)
+		d.Settle()
+		theme, mouse := d.Memory.Setting(screen.SettingTheme), d.Memory.Setting(screen.SettingMouse)
+		if theme != step.theme || mouse != step.mouse {
+			t.Errorf("%s: remembered theme %q, mouse %q", step.play, theme, mouse)
+		}
 	}
 }
 
@@ -278,19 +273,16 @@ func TestHintIsShownOnce(t *testing.T) {
 }
 
 func TestHelpIsSearchedAndRunsAnAction(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.Offer{ID: actions.Redeem, Why: "It expired."}, {ID: actions.CopyID},
-		{ID: actions.Edit}, {ID: actions.Sort}}}
+	p := &probe{offers: []actions.Offer{{ID: actions.Redeem, Why: "It expired."}, {ID: actions.CopyID}, {ID: actions.Edit},
+		{ID: actions.Sort}}}
 	d := probed(t, p)
-	d.Press("?")
-	d.See("List", "s Sort by…", "Perk", "r Redeem (not now: It expired.)", "Property", "e Edit", "Everywhere")
-	if text := d.Screen(); strings.Index(text, "List") > strings.Index(text, "r                  Redeem") {
-		t.Errorf("the list does not come first:\n%s", text)
-	}
-	d.Type("copy")
-	d.See("> y Copy the id")
-	d.Press("enter")
+	d.Play(`
+		size: 80x60
+		? => s Sort by… | r Redeem (not now: It expired.) | e Edit | q Quit | ctrl+k : Find a command | space`)
+	inOrder(d, "List", "Perk", "Property", "Everywhere")
+	d.Play(`
+		"copy" => > y Copy the id
+		enter`)
 	d.Until("the action", func() bool { return p.has(actions.CopyID) })
-	d.Press("?")
-	d.Type("redeem\n")
-	d.See("Redeem: not possible now. It expired.")
+	d.Play(`? "redeem\n" => Redeem: not possible now. It expired.`)
 }

@@ -30,66 +30,46 @@ func serviceWithPerks(t *testing.T) *servertest.Server {
 	return s
 }
 
-// TestPerkOpensByItsIDInTwoKeys presses ctrl+k and Enter beside the id.
-func TestPerkOpensByItsIDInTwoKeys(t *testing.T) {
-	d := tuitest.Start(t, serviceWithPerks(t))
-	d.Settle()
-	d.Press("ctrl+k")
-	d.Type("demo-009729")
-	d.See("> Open perk demo-009729", "  Open user demo-009729")
-	d.Press("enter")
-	d.See("Perk Coffee for two")
-}
-
 func TestPaletteOpensWhatWordsName(t *testing.T) {
-	d := tuitest.Start(t, serviceWithPerks(t))
-	for words, title := range map[string]string{"user alice": "User alice", "User  bob": "User bob",
-		"perk spa": "Perk A day at the spa", "property 4": "Property 4"} {
-		d.Settle()
-		d.Press("ctrl+k")
-		d.Type(words + "\n")
-		d.See(title)
-	}
-	d.Press("ctrl+k")
-	d.Type("property ..")
-	d.See("Nothing here matches that.")
-}
-
-func TestPaletteFindsPerksByTitle(t *testing.T) {
-	d := tuitest.Start(t, serviceWithPerks(t))
-	d.Press("ctrl+k")
-	d.Type("hour in")
-	d.See("> Perk: An hour in the museum")
-	d.Press("enter")
-	d.See("Perk An hour in the museum", "Berlin")
+	tuitest.Start(t, serviceWithPerks(t)).Play(`
+		settle ctrl+k "user alice\n" => User alice
+		settle ctrl+k "User  bob\n" => User bob
+		settle ctrl+k "perk spa\n" => Perk A day at the spa
+		settle ctrl+k "property 4\n" => Property 4
+		settle ctrl+k "property .." => Nothing here matches that.`)
 }
 
 func TestALongTextToFindScrolls(t *testing.T) {
-	d := tuitest.Start(t, serviceWithPerks(t))
-	d.Press("ctrl+k")
-	d.Type("the beginning " + strings.Repeat("and more ", 20) + "the end")
-	d.See("and more the end")
-	d.Gone("the beginning")
+	long := "the beginning " + strings.Repeat("and more ", 20) + "the end"
+	tuitest.Start(t, serviceWithPerks(t)).Play(`ctrl+k "` + long + `" => and more the end | ≠ the beginning`)
 }
 
-// TestPaletteFindsRecordsOfEveryKind types the beginning of a user's id, words of a listing, and the id of a
-// redemption.
-func TestPaletteFindsRecordsOfEveryKind(t *testing.T) {
+// startWithListing has three perks, alice's redemption of the spa, whose id it returns, and a listing.
+func startWithListing(t *testing.T, more ...store.PerkRecord) (d *tuitest.Driver, redemption string) {
 	server := serviceWithPerks(t)
+	server.ImportPerks(more...)
 	id, secret := server.Client()
 	server.ImportProperties(id, api.Property{ID: 7, Title: "Attic by the canal", Address: "Canal 1", City: "Berlin"})
-	d := tuitest.StartAs(t, server, id, secret)
-	d.See("Perks 3")
+	d = tuitest.StartAs(t, server, id, secret)
+	d.See("Perks ")
 	made, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), "spa", api.RedeemRequest{UserID: "alice"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return d, made.ID
+}
+
+// TestPaletteFindsRecordsOfEveryKind types the beginning of a user's id, words of a perk and of a listing, and the id
+// of a redemption.
+func TestPaletteFindsRecordsOfEveryKind(t *testing.T) {
+	d, made := startWithListing(t)
 	for typed, want := range map[string][]string{
-		"ali":                   {"User: alice", "User alice", "Available 2"},
-		"canal":                 {"Property: Attic by the canal", "Property 7", "Attic"},
-		made.ID:                 {"Open redemption " + made.ID, "Status approved", "A day at the spa (spa)"},
-		"redemption " + made.ID: {"Open redemption " + made.ID, "Status approved"},
-		"redemption r-1":        {"Open redemption r-1", "There is no redemption r-1."},
+		"ali":                {"User: alice", "User alice", "Available 2"},
+		"hour in":            {"Perk: An hour in the museum", "Perk An hour in the museum", "Berlin"},
+		"canal":              {"Property: Attic by the canal", "Property 7", "Attic"},
+		made:                 {"Open redemption " + made, "Status approved", "A day at the spa (spa)"},
+		"redemption " + made: {"Open redemption " + made, "Status approved"},
+		"redemption r-1":     {"Open redemption r-1", "There is no redemption r-1."},
 	} {
 		d.Settle()
 		d.Press("ctrl+k")
@@ -104,52 +84,32 @@ func TestPaletteFindsRecordsOfEveryKind(t *testing.T) {
 		d.Press("enter")
 		d.See(want[1:]...)
 	}
-	d.Press("ctrl+k")
-	d.See("Open user alice", "Open redemption "+made.ID+", spa for alice")
+	d.Play(`
+		settle ctrl+k => Open user alice | Open perk museum, An hour in the museum
+		=> Open redemption MADE, spa for alice`, "MADE", made)
 }
 
 // TestPaletteOpensHitsBeforeGuesses presses Enter before the search has begun, and finds two perks of one title.
 func TestPaletteOpensHitsBeforeGuesses(t *testing.T) {
-	server := serviceWithPerks(t)
 	discount := "2 for 1"
-	server.ImportPerks(
+	d, made := startWithListing(t,
 		store.PerkRecord{Perk: api.Perk{ID: "film-1", Title: "Matinee", City: "Berlin", DiscountText: &discount}},
-		store.PerkRecord{Perk: api.Perk{ID: "film-2", Title: "Matinee", City: "Rome"}},
-	)
-	id, secret := server.Client()
-	server.ImportProperties(id, api.Property{ID: 7, Title: "Attic by the canal", Address: "Canal 1", City: "Berlin"})
-	d := tuitest.StartAs(t, server, id, secret)
-	d.See("Perks 5")
-	made, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), "spa", api.RedeemRequest{UserID: "alice"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for typed, shows := range map[string]string{
-		"bob": "User bob", made.ID: "Redemption " + made.ID[:8], "7": "Property 7", "film-2": "Perk Matinee",
-	} {
-		d.Settle()
-		d.Press("ctrl+k")
-		d.Type(typed + "\n")
-		d.See(shows)
-	}
-	d.Settle()
-	d.Press("ctrl+k")
-	d.Type("matinee")
+		store.PerkRecord{Perk: api.Perk{ID: "film-2", Title: "Matinee", City: "Rome"}})
+	d.Play(`
+		settle ctrl+k "bob\n" => User bob
+		settle ctrl+k "MADE\n" => Redemption MADE
+		settle ctrl+k "7\n" => Property 7
+		settle ctrl+k "film-2\n" => Perk Matinee
+		settle ctrl+k "matinee"`, "MADE", made)
 	inOrder(d, "Perk: Matinee, film-1, Berlin, 2 for 1", "Open perk matinee", "Open user matinee")
 	inOrder(d, "Perk: Matinee, film-2, Rome", "Open perk matinee")
-	d.Press("esc", "ctrl+k")
-	d.Type(unknownID)
+	d.Play(`esc ctrl+k "` + unknownID + `"`)
 	inOrder(d, "> Open redemption "+unknownID, "Open user "+unknownID, "Open perk "+unknownID)
-	d.Press("esc", "ctrl+k")
-	d.Type("ali")
+	d.Play(`esc ctrl+k "ali"`)
 	inOrder(d, "> User: alice", "Open perk ali")
 	d.Press("esc")
 	d.App.Shell().Account.Profile.Sandbox = true // which has no properties, although the service lists the live ones
-	d.Press("ctrl+k")
-	d.Type("canal")
-	d.Settle()
-	d.See("> Open perk canal")
-	d.Gone("Property:")
+	d.Play(`ctrl+k "canal" settle => > Open perk canal | ≠ Property:`)
 }
 
 // inOrder waits until texts are on the screen, each below the one before.
@@ -167,29 +127,11 @@ func inOrder(d *tuitest.Driver, texts ...string) {
 
 const unknownID = "3f1c7f0e-0000-4000-8000-000000000001"
 
-// TestRecentPerksAreCalledByTheirTitles opens two perks.
-func TestRecentPerksAreCalledByTheirTitles(t *testing.T) {
-	d := tuitest.Start(t, serviceWithPerks(t))
-	for _, id := range []string{"spa", "museum"} {
-		d.Open(screen.ToPerk{ID: id})
-		d.Settle()
-	}
-	d.Press("ctrl+k")
-	d.See("> Open perk museum, An hour in the museum Open perk spa, A day at the spa")
-	d.Press("down", "enter")
-	d.See("Perk A day at the spa")
-}
-
 // TestCommandsComeBeforeIDs types words that can be ids as well.
 func TestCommandsComeBeforeIDs(t *testing.T) {
-	d := tuitest.Start(t, serviceWithPerks(t))
-	d.Settle()
-	d.Press("ctrl+k")
-	d.Type("quit")
-	d.See("> Quit (q)", "Open perk quit")
-	d.Press("esc", "ctrl+k")
-	d.Type("4")
-	d.See("> Open perk 4", "Open user 4", "Open property 4", "Redemptions (4)")
+	tuitest.Start(t, serviceWithPerks(t)).Play(`
+		settle ctrl+k "quit" => > Quit (q) | Open perk quit
+		esc ctrl+k "4" => > Open perk 4 | Open user 4 | Open property 4 | Redemptions (4)`)
 }
 
 func TestPaletteBeginsWithRecentRecords(t *testing.T) {
@@ -199,13 +141,9 @@ func TestPaletteBeginsWithRecentRecords(t *testing.T) {
 	}
 	_ = memory.Remember(screen.Profile{}, "property", "7")
 	d := probed(t, &probe{offers: actions.Enabled(actions.Redeem)}, func(o *tui.Options) { o.Memory = memory })
-	d.Press("ctrl+k")
-	d.See("> Open user u4", "Open user u3", "Open user u2", "Open property 7", "Redeem (r)")
-	if d.Shows("Open user u1") {
-		t.Error("the fourth user is offered")
-	}
-	d.Press("down", "down", "down", "enter")
-	d.See("Property 7")
+	d.Play(`
+		ctrl+k => > Open user u4 | Open user u3 | Open user u2 | Open property 7 | Redeem (r) | ≠ Open user u1
+		down down down enter => Property 7`)
 }
 
 // TestCursorStaysWhenRecentRecordsArrive moves it before they were read.
@@ -213,8 +151,7 @@ func TestCursorStaysWhenRecentRecordsArrive(t *testing.T) {
 	release := make(chan struct{})
 	d := probed(t, &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)},
 		func(o *tui.Options) { o.Memory = &slowMemory{Memory: &tuitest.Memory{}, release: release} })
-	d.Press("ctrl+k", "down")
-	d.See("> Copy the id")
+	d.Play(`ctrl+k down => > Copy the id`)
 	close(release)
 	d.See("Open user alice", "> Copy the id")
 }
@@ -247,19 +184,9 @@ func TestLateTitlesOfFormerWordsAreDropped(t *testing.T) {
 		_, _ = w.Write([]byte(`{"data":[{"id":"x","title":"Found for ` + query +
 			`"}],"meta":{"page":1,"per_page":5,"total":1,"total_pages":1}}`))
 	}))
-	d.Press("ctrl+k")
-	d.Type("co")
-	d.Do(func() tea.Msg { <-held; return nil }) // wakes the driver
-	d.Until("the first search", func() bool {
-		select {
-		case <-held:
-			return true
-		default:
-			return false
-		}
-	})
-	d.Type("ffee")
-	d.See("Perk: Found for coffee")
+	d.Play(`ctrl+k "co"`)
+	tuitest.Await(d, held)
+	d.Play(`"ffee" => Perk: Found for coffee`)
 	close(release)
 	d.Settle()
 	if !d.Shows("Found for coffee") || strings.Count(d.Screen(), "Perk: ") != 1 {
@@ -296,7 +223,5 @@ func TestTitlesAreSearchedAfterAPause(t *testing.T) {
 
 func TestPaletteBeforeALoginHasOnlyCommands(t *testing.T) {
 	d := tuitest.StartWithHandler(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
-	d.Press("ctrl+k")
-	d.Type("user alice")
-	d.See("Nothing here matches that.")
+	d.Play(`ctrl+k "user alice" => Nothing here matches that.`)
 }

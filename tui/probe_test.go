@@ -60,14 +60,7 @@ func (p *probe) Unsaved() string        { return p.unsaved }
 func (p *probe) Reopens() bool          { return p.reopens }
 func (p *probe) AccessibleText() string { return "the probe's text" }
 
-func (p *probe) has(id actions.ID) bool {
-	for _, done := range p.done {
-		if done == id {
-			return true
-		}
-	}
-	return false
-}
+func (p *probe) has(id actions.ID) bool { return slices.Contains(p.done, id) }
 
 func received[T tea.Msg](p *probe) (n int) {
 	for _, msg := range p.received {

@@ -17,47 +17,26 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-func TestHelpListsKeysAndReasons(t *testing.T) {
-	d := probed(t, &probe{offers: []actions.Offer{actions.Offer{ID: actions.Redeem, Why: "It expired."}}})
-	d.Resize(80, 60)
-	d.Press("?")
-	d.See("r Redeem (not now: It expired.)", "q Quit", "ctrl+k : Find a command", "space")
-	d.Press("esc")
-	d.Gone("Find a command")
-}
-
 func TestPaletteFindsAndRunsActions(t *testing.T) {
 	p := &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)}
 	d := probed(t, p)
-	d.Press(":")
-	d.See("Commands", "Redeem (r)")
-	d.Type("copid")
-	d.See("> Copy the id (y)")
-	d.Gone("Redeem (r)")
-	d.Press("enter")
+	d.Play(`
+		: => Commands | Redeem (r)
+		"copid" => > Copy the id (y) | ≠ Redeem (r)
+		enter => ≠ Commands`)
 	d.Until("the action", func() bool { return p.has(actions.CopyID) })
-	d.Gone("Commands")
-}
-
-func TestLeavingAsksIfSomethingIsUnsaved(t *testing.T) {
-	d := probed(t, &probe{unsaved: "The title was changed."})
-	d.Press("esc")
-	d.See("Leave?", "The title was changed.")
-	d.Press("y")
-	d.Gone("the probe's text")
 }
 
 func TestToastsDisappearButStayInMessages(t *testing.T) {
 	d := probed(t, &probe{})
 	d.Send(screen.Toast{Kind: screen.Done, Text: "Redeemed.\x1b[2J"})
-	d.See("Done: Redeemed.[2J")
-	d.Elapse(time.Minute)
-	d.Gone("Done: Redeemed.")
-	d.Send(screen.Toast{Kind: screen.Failure, Text: "It failed."})
-	d.Elapse(time.Minute)
-	d.See("Error: It failed.") // until the next action
-	d.Press("!")
-	d.See("Messages", "Done: Redeemed.")
+	d.Play(`
+		=> Done: Redeemed.[2J
+		wait: 1m => ≠ Done: Redeemed.`)
+	d.Send(screen.Toast{Kind: screen.Failure, Text: "It failed."}) // is shown until the next action
+	d.Play(`
+		wait: 1m => Error: It failed.
+		! => Messages | Done: Redeemed.`)
 }
 
 func TestNoticesAreShown(t *testing.T) {
@@ -122,10 +101,9 @@ func TestNoLoginOpensUnasked(t *testing.T) {
 	d.Send(accepted{})
 	d.See("● live")
 	d.Send(refused{unasked: true})
-	d.Press("L")
-	d.See("Secret")
-	d.Press("esc")
-	d.See("the probe's text", "○ logged out")
+	d.Play(`
+		L => Secret
+		esc => the probe's text | ○ logged out`)
 	d.Send(screen.LoggedIn{Account: d.App.Shell().Account})
 	d.See("● live")
 }
@@ -153,12 +131,10 @@ func TestSwitchingAccountsClosesScreens(t *testing.T) {
 }
 
 func TestHeaderSaysSandboxOrLive(t *testing.T) {
-	d := probed(t, &probe{})
-	d.See("[1 Perks] 2 Users 3 Properties 4 Redemptions Probe", "● live")
-	d.Resize(100, 24)
-	d.See("Probe", "● live · staging · acme")
-	d.Resize(30, 8)
-	d.See("Probe", "● live")
+	probed(t, &probe{}).Play(`
+		=> [1 Perks] 2 Users 3 Properties 4 Redemptions Probe | ● live
+		size: 100x24 => Probe | ● live · staging · acme
+		size: 30x8 => Probe | ● live`)
 }
 
 func TestHeaderKeepsThePathFromTheConnection(t *testing.T) {
@@ -292,13 +268,10 @@ func TestOverlayGoldens(t *testing.T) {
 
 func TestLoginIsNotOpenedTwice(t *testing.T) {
 	d := tuitest.StartWithHandler(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
-	d.Press("ctrl+k")
-	d.Type("log in, or")
-	d.See("not now: You are already there.")
-	d.Press("enter")
-	if d.Depth() != 1 {
-		t.Errorf("%d screens are open", d.Depth())
-	}
+	d.Play(`
+		ctrl+k "log in, or" => not now: You are already there.
+		enter
+		screens: 1`)
 }
 
 func TestToastLeavesBorderAndPosition(t *testing.T) {
