@@ -3,7 +3,7 @@ package tui_test
 import (
 	"context"
 	"fmt"
-	"strings"
+	"regexp"
 	"testing"
 
 	"example.com/perks/api"
@@ -15,34 +15,34 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// job is something that people do, as the keys that they press. Texts in quotes are typed, and do not count.
+// job is something that people do, as a scenario. Texts in quotes are typed, and do not count.
 type job struct {
 	name   string
 	before int // keys in the first version of the screens; 0 if it was impossible
 	now    int
 	start  screen.Route // nil is the list of perks
+	first  string       // a command of the scenario, before the keys
 	keys   string
-	ends   []string // what is shown at the end
+	ends   string // what is shown at the end
 }
 
 var jobs = []job{
-	{"log in", 4, 3, nil, `"ADDRESS" enter "ID" enter "SECRET" enter`, []string{"Perks 62", "Logged in."}},
-	{"coffee nearby, nearest first", 7, 2, nil, `/ "coffee near:52.52,13.405" enter`,
-		[]string{"Perks 2 · nearest ↑", "> Coffee in Berlin"}},
-	{"perks of a city", 3, 2, nil, `/ "city:berlin" enter`, []string{"Perks 1", "Coffee in Berlin"}},
-	{"the last row", 2, 1, nil, `}`, []string{"row 62 of 62"}},
-	{"redeem a perk", 3, 3, screen.ToPerk{ID: "berlin"}, `r "alice" ctrl+s y`, []string{"[redeemed] Coffee in Berlin"}},
-	{"redeem three perks", 8, 6, nil, `space space space r "alice" ctrl+s y`, []string{"alice: 3 redeemed."}},
-	{"what a user has redeemed", 3, 2, nil, `2 "bob" enter`, []string{"Redeemed 1", "hamburg", "approved"}},
-	{"open a property", 2, 2, nil, `3 "1" enter`, []string{"Property 1: Flat 1"}},
-	{"change a price, and save it", 10, 5, screen.ToProperty{ID: "2"}, `/ "price" enter ctrl+u "999.99" ctrl+s ctrl+s`,
-		[]string{"Saved property 2: price per week.", "999.99"}},
-	{"merge with a colleague's price", 2, 2, screen.ToProperty{ID: "3"}, `MERGE m ctrl+s`,
-		[]string{"Saved property 3: price per week.", "111"}},
-	{"undo that", 2, 2, screen.ToProperty{ID: "4"}, `SAVE z ctrl+s`,
-		[]string{"Undone in property 4: price per week.", "400"}},
-	{"delete a property", 2, 2, screen.ToProperty{ID: "5"}, `ctrl+x "delete" enter`, []string{"Deleted property 5"}},
-	{"open a perk by its id", 0, 2, nil, `ctrl+k "hamburg" enter`, []string{"Perk Coffee in Hamburg"}},
+	{"log in", 4, 3, nil, "", `"ADDRESS" enter "ID" enter "SECRET" enter`, "Perks 62 | Logged in."},
+	{"coffee nearby, nearest first", 7, 2, nil, "", `/ "coffee near:52.52,13.405" enter`,
+		"Perks 2 · nearest ↑ | > Coffee in Berlin"},
+	{"perks of a city", 3, 2, nil, "", `/ "city:berlin" enter`, "Perks 1 | Coffee in Berlin"},
+	{"the last row", 2, 1, nil, "", `}`, "row 62 of 62"},
+	{"redeem a perk", 3, 3, screen.ToPerk{ID: "berlin"}, "", `r "alice" ctrl+s y`, "[redeemed] Coffee in Berlin"},
+	{"redeem three perks", 8, 6, nil, "", `space space space r "alice" ctrl+s y`, "alice: 3 redeemed."},
+	{"what a user has redeemed", 3, 2, nil, "", `2 "bob" enter`, "Redeemed 1 | hamburg | approved"},
+	{"open a property", 2, 2, nil, "", `3 "1" enter`, "Property 1: Flat 1"},
+	{"change a price, and save it", 10, 5, screen.ToProperty{ID: "2"}, "",
+		`/ "price" enter ctrl+u "999.99" ctrl+s ctrl+s`, "Saved property 2: price per week. | 999.99"},
+	{"merge with a colleague's price", 2, 2, screen.ToProperty{ID: "3"}, "merge:", `m ctrl+s`,
+		"Saved property 3: price per week. | 111"},
+	{"undo that", 2, 2, screen.ToProperty{ID: "4"}, "save:", `z ctrl+s`, "Undone in property 4: price per week. | 400"},
+	{"delete a property", 2, 2, screen.ToProperty{ID: "5"}, "", `ctrl+x "delete" enter`, "Deleted property 5"},
+	{"open a perk by its id", 0, 2, nil, "", `ctrl+k "hamburg" enter`, "Perk Coffee in Hamburg"},
 }
 
 // TestKeysForEachJob counts the keys that each job takes on a real service: never more than in the first version, and a
@@ -69,6 +69,8 @@ func TestKeysForEachJob(t *testing.T) {
 	}
 }
 
+var keyOrText = regexp.MustCompile(`"[^"]*"|\S+`)
+
 // do does a job on a service of its own, and returns how many keys it pressed.
 func do(t *testing.T, job job) (pressed int) {
 	server, owner := catalogueOf62(t)
@@ -82,40 +84,22 @@ func do(t *testing.T, job job) (pressed int) {
 		d.Open(job.start)
 		d.Settle()
 	}
-	texts := strings.NewReplacer("ADDRESS", server.API(), "ID", owner.id, "SECRET", owner.secret)
-	for rest := job.keys; rest != ""; {
-		if text, isText := strings.CutPrefix(rest, `"`); isText {
-			text, rest, _ = strings.Cut(text, `"`)
-			d.Type(texts.Replace(text))
-		} else {
-			rest = strings.TrimLeft(rest, " ")
-			step, after, _ := strings.Cut(rest, " ")
-			rest = after
-			switch step {
-			case "MERGE":
-				edit(d, "111", func() { change(t, server, owner, "3", "222") })
-			case "SAVE":
-				edit(d, "444", func() {})
-			default:
-				d.Press(strings.ReplaceAll(step, "space", " "))
-				pressed++
-			}
-		}
-		rest = strings.TrimLeft(rest, " ")
-		d.Settle()
+	d.Commands = map[string]func(string){
+		"save": func(string) { d.Play(`/ "price\n" ctrl+u "444" ctrl+s ctrl+s settle`) },
+		"merge": func(string) {
+			d.Play(`/ "price\n" ctrl+u "111"`)
+			change(t, server, owner, "3", "222")
+			d.Play(`ctrl+s ctrl+s settle`)
+		},
 	}
-	d.See(job.ends...)
+	for _, key := range keyOrText.FindAllString(job.keys, -1) {
+		if key[0] != '"' {
+			pressed++
+		}
+	}
+	d.Play(job.first+"\n"+keyOrText.ReplaceAllString(job.keys, "$0 settle")+" => "+job.ends,
+		"ADDRESS", server.API(), "ID", owner.id, "SECRET", owner.secret)
 	return pressed
-}
-
-// edit saves another price, after what happens just before that.
-func edit(d *tuitest.Driver, price string, meanwhile func()) {
-	d.Press("/")
-	d.Type("price\n")
-	d.Press("ctrl+u")
-	d.Type(price)
-	meanwhile()
-	d.Press("ctrl+s", "ctrl+s")
 }
 
 type account struct{ id, secret string }
