@@ -27,26 +27,14 @@ func TestKeyRunsOfferedAction(t *testing.T) {
 	}
 }
 
-func TestDisabledActionSaysWhy(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.Offer{ID: actions.Redeem, Why: "It expired 2 days ago."}}}
-	d := probed(t, p)
-	d.Press("r")
-	d.See("Redeem: not possible now. It expired 2 days ago.")
+func TestDisabledActionSaysWhyUntilTheNextAction(t *testing.T) {
+	p := &probe{offers: []actions.Offer{{ID: actions.Redeem, Why: "It expired 2 days ago."}, {ID: actions.CopyID}}}
+	probed(t, p).Play(`
+		r # => Redeem: not possible now. It expired 2 days ago.
+		wait: 1s
+		y => ≠ It expired 2 days ago.`)
 	if p.has(actions.Redeem) {
 		t.Error("the disabled action ran")
-	}
-}
-
-func TestReasonDisappearsAfterNextAction(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.Offer{ID: actions.Redeem, Why: "It expired 2 days ago."},
-		actions.Offer{ID: actions.CopyID}}}
-	d := probed(t, p)
-	d.Press("r", "#")
-	d.See("It expired 2 days ago.")
-	d.Elapse(time.Second)
-	d.Press("y")
-	if d.Shows("It expired 2 days ago.") {
-		t.Errorf("the reason is still shown:\n%s", d.Screen())
 	}
 }
 
@@ -145,9 +133,9 @@ func TestConfirmIgnoresKeysTypedAhead(t *testing.T) {
 	if d.Quit() {
 		t.Fatal("it quit without a confirmation")
 	}
-	d.Press("n")
-	d.Gone("Quit?")
-	d.Press("q", "y")
+	d.Play(`
+		n => ≠ Quit?
+		q y`)
 	d.Until("it to quit", d.Quit)
 }
 
@@ -163,15 +151,12 @@ func TestConfirmNeedsY(t *testing.T) {
 			t.Fatalf("%s confirmed it", key)
 		}
 	}
-	d.Press("esc")
-	d.Gone("Delete property 42?")
+	d.Play(`esc => ≠ Delete property 42?`)
 	d.Send(ask)
 	d.Elapse(time.Second) // keys are ignored at first
-	d.Press("y")
-	if !done {
+	if d.Play(`y => ≠ Delete property 42?`); !done {
 		t.Error("y did not confirm it")
 	}
-	d.Gone("Delete property 42?")
 }
 
 func TestControlCQuits(t *testing.T) {
@@ -217,11 +202,10 @@ func TestTextAfterARefusedKeyRunsNoCommands(t *testing.T) {
 	p := &probe{offers: append(actions.Enabled(actions.ForUser, actions.Redeem, actions.Open),
 		actions.Offer{ID: actions.Void, Why: "It is pending."}, actions.Offer{ID: actions.CopyID, Why: "It has none."})}
 	d := probed(t, p)
-	d.Press("ctrl+x")
-	d.Type("for u")
-	d.Elapse(time.Second - 1)
-	d.Type("ser\n")
-	d.See("Void: not possible now. It is pending.")
+	d.Play(`
+		ctrl+x "for u"
+		wait: 999999999ns
+		"ser\n" => Void: not possible now. It is pending.`)
 	if len(p.done) > 0 || d.Quit() {
 		t.Errorf("a reason that nobody asked for did %v", p.done)
 	}

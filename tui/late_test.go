@@ -33,16 +33,14 @@ func TestLateDialogTakesNoKeys(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := probed(t, asking(ask))
-			d.Press(":")
-			d.Type("ma")
+			d.Play(`: "ma"`)
 			d.Send(reply{})
-			d.Type("rk")
-			d.See("Find: mark")
-			d.Press("esc")
+			d.Play(`
+				"rk" => Find: mark
+				esc`)
 			d.Open(screen.ToUser{ID: "alice"})
 			d.Send(reply{})
-			d.Settle()
-			if d.Shows("Late?") {
+			if d.Settle(); d.Shows("Late?") {
 				t.Errorf("the dialog covers another screen:\n%s", d.Screen())
 			}
 		})
@@ -52,11 +50,7 @@ func TestLateDialogTakesNoKeys(t *testing.T) {
 func TestProfilePickerTakesNoPartOfASecret(t *testing.T) {
 	d := probed(t, &probe{})
 	d.Accounts.Add(screen.Profile{Name: "other", APIURL: "https://other.example/v2", ClientID: "acme"}, "a secret")
-	d.Press("L")
-	d.Type("hunter")
-	d.Settle() // profiles are loaded
-	d.Type("two")
-	d.Settle()
+	d.Play(`L "hunter" settle "two" settle`) // in between, the profiles are loaded
 	if d.Shows("Find:") || d.Shows("two") || d.App.Top().Form().Value("secret") != "huntertwo" {
 		t.Errorf("the screen:\n%s", d.Screen())
 	}
@@ -67,15 +61,11 @@ func TestUnpromptedConfirmIgnoresTheFirstKey(t *testing.T) {
 	ask := screen.Confirm{Title: "Delete it anyway?", Yes: "delete it", Then: func() tea.Cmd { done++; return nil }}
 	d := probed(t, asking(ask))
 	d.Send(reply{})
-	d.Press("y")
-	d.See("Delete it anyway?")
-	if done != 0 {
+	if d.Play(`y => Delete it anyway?`); done != 0 {
 		t.Fatal("a key typed before the dialog appeared confirmed it")
 	}
 	d.Elapse(time.Second)
-	d.Press("y")
-	d.Gone("Delete it anyway?")
-	if done != 1 {
+	if d.Play(`y => ≠ Delete it anyway?`); done != 1 {
 		t.Errorf("confirmed %d times", done)
 	}
 }

@@ -20,36 +20,32 @@ func TestSwitchingAccountsAsksIfSomethingIsUnsaved(t *testing.T) {
 	account.Profile.Name, account.Profile.Sandbox, account.Profile.ReadOnly = "trial", true, true
 	d.Send(refused{})
 	d.Send(screen.LoggedIn{Account: account})
-	d.See("Switch to profile trial?", "It is unknown whether it was redeemed.")
-	d.Press("n")
-	d.See("Log in")
+	d.Play(`
+		=> Switch to profile trial? | It is unknown whether it was redeemed.
+		n => Log in`)
 	if d.App.Shell().Account.Profile.Sandbox {
 		t.Error("it switched accounts after n")
 	}
 	d.Send(screen.LoggedIn{Account: account})
-	d.Elapse(time.Second)
-	d.Press("y")
-	d.Gone("Switch to profile trial?")
-	d.See("sandbox read-only")
-	if d.Depth() != 1 {
-		t.Errorf("%d screens", d.Depth())
-	}
+	d.Play(`
+		wait: 1s
+		y => ≠ Switch to profile trial? | sandbox read-only
+		screens: 1`)
 }
 
 func TestUnsavedWorkOfClosedScreenIsReported(t *testing.T) {
 	const unsaved = "It is unknown whether it was redeemed."
 	d := probed(t, &probe{unsaved: unsaved, reopens: true})
-	d.Press("esc")
-	d.See("Leave?", unsaved)
-	d.Elapse(time.Second)
-	d.Press("y")
-	d.Gone("Leave?")
+	d.Play(`
+		esc => Leave? | ` + unsaved + `
+		wait: 1s
+		y => ≠ Leave? | ≠ the probe's text`)
 	account := d.App.Shell().Account
 	account.Profile.Name, account.Profile.Sandbox = "trial", true
 	d.Send(screen.LoggedIn{Account: account})
-	d.See("Switch to profile trial?", unsaved)
-	d.Press("n")
-	d.Gone("Switch to profile trial?")
+	d.Play(`
+		=> Switch to profile trial? | ` + unsaved + `
+		n => ≠ Switch to profile trial?`)
 	if _, lost := d.App.End(); !slices.Equal(lost, []string{unsaved}) {
 		t.Errorf("End reports %q as lost", lost)
 	}
@@ -82,9 +78,9 @@ func TestExpiredSessionAboveCoveredLoginAsksAgain(t *testing.T) {
 	d.Send(refused{})
 	d.See("Log in", "Secret")
 	d.Send(screen.LoggedIn{Account: account})
-	d.See("User alice")
-	d.Press("esc")
-	d.See("the probe's text")
+	d.Play(`
+		=> User alice
+		esc => the probe's text`)
 }
 
 func TestNoLoginBeforeTheFirstScreen(t *testing.T) {
@@ -126,12 +122,9 @@ func TestLeavingClosesOnlyTheScreenItAskedAbout(t *testing.T) {
 	below, top := &probe{unsaved: "The title was changed."}, &probe{unsaved: "It is being deleted."}
 	d := probed(t, below)
 	d.Do(d.App.Push(top))
-	d.Press("esc")
-	d.See("Leave?", "It is being deleted.")
+	d.Play(`esc => Leave? | It is being deleted.`)
 	d.Send(screen.Back{From: top}) // the deletion is done
-	d.Press("y")
-	d.Gone("Leave?")
-	d.Settle()
+	d.Play(`y settle => ≠ Leave?`)
 	if d.App.Top() != below {
 		t.Error("the screen below was closed, and its text is lost")
 	}
