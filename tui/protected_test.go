@@ -14,114 +14,93 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// startProtected starts as a profile "prod" that is protected, with two perks and the listing 7.
-func startProtected(t *testing.T) *tuitest.Driver {
+// startChangeable starts as a client of a service with two perks, of which one needs approval, and the listing 7. Change
+// alters the profile.
+func startChangeable(t *testing.T, change func(*screen.Profile)) *tuitest.Driver {
 	s := servertest.Start(t)
 	s.ImportUsers("alice")
 	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "A pot of tea"}},
 		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "A day at the spa"}, Approval: store.ApprovalManual})
 	id, secret := s.Client()
 	s.ImportProperties(id, api.Property{ID: 7, Title: "Loft", Address: "Uferstr. 1", City: "Berlin", Postcode: "10115"})
-	return tuitest.StartAs(t, s, id, secret, func(o *tui.Options) {
+	d := tuitest.StartAs(t, s, id, secret, func(o *tui.Options) {
+		profile := screen.Profile{Name: "prod", APIURL: s.API(), ClientID: id}
+		change(&profile)
 		accounts := tuitest.NewAccounts(t, nil)
-		accounts.Add(screen.Profile{Name: "prod", APIURL: s.API(), ClientID: id, Protected: true}, secret)
+		accounts.Add(profile, secret)
 		o.Accounts = accounts
 	})
+	d.See("Perks 2")
+	return d
+}
+
+func startProtected(t *testing.T) *tuitest.Driver {
+	return startChangeable(t, func(p *screen.Profile) { p.Protected = true })
 }
 
 // TestAProtectedProfileIsChangedOnceItsNameIsTyped makes each kind of change. The name is asked for each time.
 func TestAProtectedProfileIsChangedOnceItsNameIsTyped(t *testing.T) {
 	d := startProtected(t)
-	d.See("Perks 2", "live protected")
-	typed := func(key string) {
-		t.Helper()
-		d.See("LIVE", "Protected: type prod:")
-		top := d.App.Overlay()
-		d.Press("y", "enter")
-		d.See("Protected: type prod first.")
-		d.Press("ctrl+u")
-		d.Type("PROD")
-		d.Press("enter")
-		if d.App.Overlay() != top {
-			t.Fatalf("%s: another text confirms:\n%s", key, d.Screen())
-		}
-		d.Press("ctrl+u")
-		d.Type("prod")
-		d.Press("enter")
+	d.See("live protected")
+	routes := map[string]screen.Route{"tea": screen.ToPerk{ID: "tea"}, "spa": screen.ToPerk{ID: "spa"},
+		"redemptions": screen.ToRedemptions{}, "listing": screen.ToProperty{ID: "7"}}
+	d.Commands = map[string]func(string){
+		"open": func(name string) { d.Open(routes[name]) },
+		"confirm": func(string) {
+			top := d.App.Overlay()
+			d.Play(`
+				=> LIVE | Protected: type prod:
+				y enter => Protected: type prod first.
+				ctrl+u "PROD" enter`)
+			if d.App.Overlay() != top {
+				t.Fatalf("another text confirms:\n%s", d.Screen())
+			}
+			d.Play(`ctrl+u "prod" enter`)
+		},
 	}
-	for _, perk := range []api.Perk{{ID: "tea", Title: "A pot of tea"}, {ID: "spa", Title: "A day at the spa"}} {
-		d.Open(screen.ToPerk{ID: perk.ID})
-		d.See(perk.Title)
-		d.Press("r")
-		d.See("User")
-		d.Type("alice")
-		d.Press("ctrl+s")
-		d.See("Redeem for alice?")
-		typed("r")
-		d.See(`"` + perk.Title + `" for alice: `)
-		d.Settle()
-	}
-
-	// a decision, and one with a reason
-	d.Open(screen.ToRedemptions{})
-	d.See("Redemptions 2")
-	d.Settle()
-	d.Press("a")
-	typed("a")
-	d.See("1 redemption approved.")
-	d.Settle()
-	d.Press("ctrl+x")
-	d.See("Reason", "Profile", "Protected: type prod")
-	d.Type("wrong perk")
-	d.Press("enter", "ctrl+s")
-	d.See("! Protected: type prod.")
-	d.Type("prod")
-	d.Press("enter")
-	d.See("1 redemption voided.")
-
-	// a listing
-	d.Open(screen.ToProperty{ID: "7"})
-	d.See("Loft")
-	d.Settle()
-	d.Press("e")
-	d.See("Edit property 7")
-	d.Clear()
-	d.Type("Attic")
-	d.Press("ctrl+s")
-	d.See("1 field changes: Title")
-	d.Press("ctrl+s")
-	d.See("Save property 7?", "Changes title at ")
-	typed("ctrl+s")
-	d.See("Saved property 7: title.")
-	d.Settle()
-	d.Press("ctrl+x")
-	d.See("Delete property 7?")
-	d.Type("delete")
-	d.Press("enter")
-	d.See("Delete property 7?")
-	d.Press("ctrl+u")
-	typed("ctrl+x")
-	d.See("Deleted property 7, Attic.")
+	d.Play(`
+		open: tea => A pot of tea
+		r => User
+		"alice" ctrl+s => Redeem for alice?
+		confirm: => "A pot of tea" for alice:
+		settle
+		open: spa => A day at the spa
+		r => User
+		"alice" ctrl+s => Redeem for alice?
+		confirm: => "A day at the spa" for alice:
+		settle
+		open: redemptions => Redemptions 2
+		settle a
+		confirm: => 1 redemption approved.
+		settle ctrl+x => Reason | Profile | Protected: type prod
+		"wrong perk" enter ctrl+s => ! Protected: type prod.
+		"prod" enter => 1 redemption voided.
+		open: listing => Loft
+		settle e => Edit property 7
+		ctrl+u "Attic" ctrl+s => 1 field changes: Title
+		ctrl+s => Save property 7? | Changes title at
+		confirm: => Saved property 7: title.
+		settle ctrl+x => Delete property 7?
+		"delete" enter => Delete property 7?
+		ctrl+u
+		confirm: => Deleted property 7, Attic.`)
 }
 
 // TestAProtectedProfileIsReadToTheEndBeforeItsNameConfirms asks about more than fits.
 func TestAProtectedProfileIsReadToTheEndBeforeItsNameConfirms(t *testing.T) {
 	d, done := startProtected(t), false
-	d.See("Perks 2")
 	ask := screen.Confirm{Title: "Approve 60?", Yes: "approve", Whole: true}
 	ask.Text = strings.Repeat("line\n", 60) + "the end"
 	ask.Then = func() tea.Cmd { done = true; return nil }
 	d.Send(ask)
-	d.See("Approve 60?", "Protected: type prod:")
-	d.Type("prod")
-	d.Press("enter")
-	d.See("Approve 60?", "tab more")
+	d.Play(`
+		=> Approve 60? | Protected: type prod:
+		"prod" enter => Approve 60? | tab more`)
 	if done {
 		t.Fatal("confirmed unread")
 	}
 	for range 4 {
-		d.Press("pgdown")
-		d.See("Approve 60?")
+		d.Play(`pgdown => Approve 60?`)
 	}
 	d.See("the end")
 	if d.Press("enter"); !done {
@@ -132,7 +111,6 @@ func TestAProtectedProfileIsReadToTheEndBeforeItsNameConfirms(t *testing.T) {
 // TestWhatWasConfirmedCanBeSentAgainAfterALogin logs in to the same account again, before and after a name was typed.
 func TestWhatWasConfirmedCanBeSentAgainAfterALogin(t *testing.T) {
 	d := startProtected(t)
-	d.See("Perks 2")
 	redeem := func() error {
 		account, err := d.App.Shell().Accounts.Connect("prod")
 		if err != nil {
@@ -146,8 +124,7 @@ func TestWhatWasConfirmedCanBeSentAgainAfterALogin(t *testing.T) {
 		t.Error("nobody has typed the name")
 	}
 	d.Send(screen.Confirm{Title: "Change it?", Yes: "change it", Then: func() tea.Cmd { return nil }})
-	d.Type("prod")
-	d.Press("enter")
+	d.Play(`"prod" enter`)
 	if err := redeem(); err != nil {
 		t.Error(err)
 	}

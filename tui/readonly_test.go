@@ -8,29 +8,19 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
-	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )
 
 // TestAReadOnlyProfileIsRefusedAtTheKey presses, on each screen, the keys that change something elsewhere.
 func TestAReadOnlyProfileIsRefusedAtTheKey(t *testing.T) {
-	s := servertest.Start(t)
-	s.ImportUsers("alice")
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "A pot of tea"}},
-		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "A day at the spa"}, Approval: store.ApprovalManual})
-	id, secret := s.Client()
-	s.ImportProperties(id, api.Property{ID: 7, Title: "Loft", Address: "Uferstr. 1", City: "Berlin", Postcode: "10115"})
-	d := tuitest.StartAs(t, s, id, secret, func(o *tui.Options) {
-		profile := screen.Profile{Name: "test", APIURL: s.API(), ClientID: id, ReadOnly: true}
-		o.Accounts.(*tuitest.Accounts).Add(profile, secret)
-	})
-	d.See("Perks 2", "read-only")
+	d := startChangeable(t, func(p *screen.Profile) { p.ReadOnly = true })
+	d.See("read-only")
 	made, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), "spa", api.RedeemRequest{UserID: "alice"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const why = "not possible now. Profile test is read-only. L switches the profile."
+	const why = "not possible now. Profile prod is read-only. L switches the profile."
 	decisions := map[string]string{"a approve": "Approve", "x reject": "Reject"}
 	for _, on := range []struct {
 		route screen.Route
