@@ -13,72 +13,55 @@ import (
 )
 
 // TestScreensShowWhatOthersChange has a list, a user and a property open, while somebody else changes what they show.
+// The list does not change while a query is typed, nor while another tab is shown.
 func TestScreensShowWhatOthersChange(t *testing.T) {
 	server, owner := catalogueOf62(t)
 	d := tuitest.StartAs(t, server, owner.id, owner.secret)
-	d.See("Perks 62")
-	d.Settle()
-	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "new", Title: "Just added", City: "Leeds"}})
-	d.Elapse(3 * time.Second)
-	d.See("Perks 63", "Just added")
-
-	d.Open(screen.ToUser{ID: "alice"})
-	d.See("Redeemed 0")
-	d.Settle()
-	if _, _, err := colleague(t, server, owner).Redeem(t.Context(), "berlin", api.RedeemRequest{UserID: "alice"},
-		""); err != nil {
-		t.Fatal(err)
+	d.Commands = map[string]func(string){
+		"add": func(id string) {
+			server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: id, Title: "Added " + id, City: "Leeds"}})
+		},
+		"redeem": func(user string) {
+			_, _, err := colleague(t, server, owner).Redeem(t.Context(), "berlin", api.RedeemRequest{UserID: user}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+		"price":         func(price string) { change(t, server, owner, "1", price) },
+		"open user":     func(id string) { d.Open(screen.ToUser{ID: id}) },
+		"open property": func(id string) { d.Open(screen.ToProperty{ID: api.PropertyID(id)}) },
 	}
-	d.Elapse(3 * time.Second)
-	d.See("Redeemed 1")
+	d.Play(`
+		settle => Perks 62
+		add: one
+		wait: 3s => Perks 63 | Added one
+		settle /
+		add: two
+		wait: 3s
+		settle => Perks 63 | ≠ Added two
+		esc
+		wait: 3s => Added two
+		settle 4 => Redemptions 1
+		add: three
+		wait: 3s
+		settle 1
+		wait: 3s => Added three
 
-	d.Open(screen.ToProperty{ID: "1"})
-	d.See("Price per week 100")
-	d.Settle()
-	change(t, server, owner, "1", "150")
-	d.Elapse(3 * time.Second)
-	d.See("Price per week 150")
-	d.Press("e")
-	change(t, server, owner, "1", "175")
-	d.Elapse(3 * time.Second)
-	d.See("Somebody else changed: price per week. Saving merges.", "> Title")
-	d.Type("!")
-	d.Press("ctrl+s") // the merge comes first, not a comparison with what is out of date
-	d.See("Somebody else changed property 1 meanwhile: price per week.", "You changed other fields: nothing to decide.")
-	d.Press("ctrl+s")
-	d.See("1 field changes: Title")
-	d.Press("ctrl+s")
-	d.See("Done: Saved property 1: title.")
-}
+		open user: alice => Redeemed 0
+		settle
+		redeem: alice
+		wait: 3s => Redeemed 1
 
-// TestCoveredScreensCatchUp changes a list while a query is typed, and while another tab is shown.
-func TestCoveredScreensCatchUp(t *testing.T) {
-	server, owner := catalogueOf62(t)
-	add := func(id string) {
-		server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: id, Title: "Added " + id, City: "Leeds"}})
-	}
-	d := tuitest.StartAs(t, server, owner.id, owner.secret)
-	d.See("Perks 62")
-	d.Settle()
-	d.Press("/")
-	add("one")
-	d.Elapse(3 * time.Second)
-	d.Settle()
-	if d.Shows("Added one") {
-		t.Errorf("the list has changed under the query:\n%s", d.Screen())
-	}
-	d.Press("esc")
-	d.Elapse(3 * time.Second)
-	d.See("Added one")
-	d.Settle()
-	d.Press("4")
-	d.See("Redemptions 1")
-	add("two")
-	d.Elapse(3 * time.Second)
-	d.Settle()
-	d.Press("1")
-	d.Elapse(3 * time.Second)
-	d.See("Added two")
+		open property: 1 => Price per week 100
+		settle
+		price: 150
+		wait: 3s => Price per week 150
+		e
+		price: 175
+		wait: 3s => Somebody else changed: price per week. Saving merges. | > Title
+		"!" ctrl+s => Somebody else changed property 1 meanwhile: price per week. | nothing to decide.
+		ctrl+s => 1 field changes: Title
+		ctrl+s => Done: Saved property 1: title.`)
 }
 
 // TestServiceWithoutEventsIsAskedOnce has a service of another make.

@@ -212,7 +212,8 @@ func TestClickOnAScrollbarScrolls(t *testing.T) {
 func TestThemeAndMouseAreRemembered(t *testing.T) {
 	d := probed(t, &probe{}, func(o *tui.Options) { o.Mouse = true })
 	for _, step := range []struct{ play, theme, mouse string }{
-		{"T => Theme: dark.", "dark", ""}, {"M => Mouse: off.", "dark", screen.Off}, {"M => Mouse: on.", "dark", screen.On},
+		{"T => Theme: dark.", "dark", ""}, {"M => Mouse: off.", "dark", screen.Off},
+		{"M => Mouse: on.", "dark", screen.On},
 	} {
 		d.Play(step.play)
 		d.Settle()
@@ -273,8 +274,8 @@ func TestHintIsShownOnce(t *testing.T) {
 }
 
 func TestHelpIsSearchedAndRunsAnAction(t *testing.T) {
-	p := &probe{offers: []actions.Offer{{ID: actions.Redeem, Why: "It expired."}, {ID: actions.CopyID}, {ID: actions.Edit},
-		{ID: actions.Sort}}}
+	p := &probe{offers: append(actions.Enabled(actions.CopyID, actions.Edit, actions.Sort),
+		actions.Offer{ID: actions.Redeem, Why: "It expired."})}
 	d := probed(t, p)
 	d.Play(`
 		size: 80x60

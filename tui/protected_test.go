@@ -14,8 +14,8 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// startChangeable starts as a client of a service with two perks, of which one needs approval, and the listing 7. Change
-// alters the profile.
+// startChangeable starts as a client of a service with two perks, of which one needs approval, and the listing 7.
+// Change alters the profile.
 func startChangeable(t *testing.T, change func(*screen.Profile)) *tuitest.Driver {
 	s := servertest.Start(t)
 	s.ImportUsers("alice")

@@ -2,7 +2,6 @@ package tui_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -60,47 +59,30 @@ func TestListsThatAreNotCountedAreWalkedToTheirEnds(t *testing.T) {
 	} {
 		t.Run(list.heading, func(t *testing.T) {
 			d := tuitest.StartAs(t, server, owner.id, owner.secret)
-			d.Press(list.key)
-			d.See(list.heading)
+			d.Play("LIST => HEADING", "LIST", list.key, "HEADING", list.heading)
 			if d.App.Top().Form() != nil {
 				d.Press("enter")
 			}
-			d.See(list.first, "row 1 of 200+, page 1")
-			d.Press("}")
-			d.See(list.end)
-			d.Press("G", "G")
-			d.See(list.end, "row 50 of 200+, page 1")
-			for page := 2; page <= 6; page++ {
-				if page%2 == 0 {
-					d.Press("n")
-				} else {
-					d.Press("G", "j")
-				}
-				d.See(fmt.Sprintf("row %d of 200+, page %d", 50*page-49, page))
-				d.Settle()
-			}
-			d.Press("n")
-			d.See("This is the last page.")
-			d.Press("G")
-			d.See(list.last, fmt.Sprintf("row %d of 200+, page 6", many))
-			d.Press("j", "ctrl+r") // nothing is behind it; the page is read again where it is
-			d.Settle()
-			d.See(list.last, fmt.Sprintf("row %d of 200+, page 6", many))
-			d.Press("g")
-			for page := 5; page >= 1; page-- {
-				if page%2 == 0 {
-					d.Press("p")
-				} else {
-					d.Press("k")
-				}
-				d.See(fmt.Sprintf("of 200+, page %d", page))
-				d.Settle()
-			}
-			d.Press("g")
-			d.See(list.first, "row 1 of 200+, page 1")
-			if strings.Contains(d.Screen(), list.last) {
-				t.Errorf("the first page shows the last row:\n%s", d.Screen())
-			}
+			last := fmt.Sprintf("%s | row %d of 200+, page 6", list.last, many)
+			d.Play(`
+				=> FIRST | row 1 of 200+, page 1
+				} => END
+				G G => END | row 50 of 200+, page 1
+				n => row 51 of 200+, page 2
+				settle G j => row 101 of 200+, page 3
+				settle n => row 151 of 200+, page 4
+				settle G j => row 201 of 200+, page 5
+				settle n => row 251 of 200+, page 6
+				settle n => This is the last page.
+				G => LAST
+				j ctrl+r settle => LAST
+				g k => of 200+, page 5
+				settle p => of 200+, page 4
+				settle k => of 200+, page 3
+				settle p => of 200+, page 2
+				settle k => of 200+, page 1
+				settle g => FIRST | row 1 of 200+, page 1 | ≠ ABSENT`,
+				"FIRST", list.first, "END", list.end, "LAST", last, "ABSENT", list.last)
 		})
 	}
 }
