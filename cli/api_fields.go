@@ -138,8 +138,8 @@ func stepsOf(key string) ([]string, error) {
 	return steps, nil
 }
 
-// put returns what is at a place after a value was put along the steps below it. The steps name a member of an object
-// at first.
+// put puts a value along the steps below a place, and returns the new content of the place. The first step names a
+// member of an object.
 func put(at any, steps []string, value json.RawMessage) (any, error) {
 	if len(steps) == 0 {
 		if at != nil {

@@ -65,7 +65,8 @@ func TestPlaceholdersAreUniform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, flag := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--[\w-]+ (\S.*?)(?:\[=\S+\])?   `).FindAllStringSubmatch(string(help), -1) {
+	flags := regexp.MustCompile(`(?m)^ +(?:-\w, )?--[\w-]+ (\S.*?)(?:\[=\S+\])?   `)
+	for _, flag := range flags.FindAllStringSubmatch(string(help), -1) {
 		if flag[1] != strings.ToUpper(flag[1]) || flag[1] == "INT" || flag[1] == "STRING" {
 			t.Errorf("the value %q in %q", flag[1], flag[0])
 		}

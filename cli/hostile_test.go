@@ -22,7 +22,8 @@ import (
 )
 
 // hostileText is a long text with terminal escapes, bidi characters, line breaks, invalid UTF-8 and a formula.
-var hostileText = "=cmd()\x1b[31m\x1b]0;title\a\x1b]52;c;ZXZpbA==\a\x1b[6n\x1b[2J\u009b31m\u0090q\u202egnp.exe\u202c\u2066\u200f\u061c\r\nforged: line\r\x00\b\x7f\t" +
+var hostileText = "=cmd()\x1b[31m\x1b]0;title\a\x1b]52;c;ZXZpbA==\a\x1b[6n\x1b[2J\u009b31m\u0090q\u202egnp.exe\u202c" +
+	"\u2066\u200f\u061c\r\nforged: line\r\x00\b\x7f\t" +
 	"\xff\x9b33m\xc3(\u2028\u2029" + strings.Repeat("very long ", 500)
 
 // hostileJSON returns hostileText as a JSON string. It keeps invalid UTF-8, and escapes what JSON requires.
@@ -48,20 +49,24 @@ func hostileJSON() string {
 func hostile(t *testing.T, status int) (*terminal, string) {
 	t.Helper()
 	v := hostileJSON()
-	perk := strings.ReplaceAll(`{"id":V,"title":V,"description":V,"category":V,"merchant_name":V,"image_url":V,"discount_text":V,"terms":V,"city":V,
-		"valid_from":null,"valid_to":"2035-01-01T00:00:00+09:00","created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-01T00:00:00Z",V:V}`, "V", v)
-	redemption := strings.ReplaceAll(`{"id":V,"perk_id":V,"user_id":V,"redeemed_at":"2025-01-01T00:00:00Z","status":V,"metadata":{V:V}}`, "V", v)
-	property := strings.ReplaceAll(`{"propertyId":42,"title":V,"description":V,"address":V,"city":V,"postcode":V,"images":[V,V],"price_pw":"1.00"}`, "V", v)
-	refusal := strings.ReplaceAll(`{"code":V,"message":V,"response":V,"errors":{V:[V,V]}}`, "V", v)
+	with := func(text string) string { return strings.ReplaceAll(text, "V", v) }
+	perk := with(`{"id":V,"title":V,"description":V,"category":V,"merchant_name":V,"image_url":V,"discount_text":V,
+		"terms":V,"city":V,"valid_from":null,"valid_to":"2035-01-01T00:00:00+09:00",
+		"created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-01T00:00:00Z",V:V}`)
+	redemption := with(`{"id":V,"perk_id":V,"user_id":V,"redeemed_at":"2025-01-01T00:00:00Z","status":V,
+		"metadata":{V:V}}`)
+	property := with(`{"propertyId":42,"title":V,"description":V,"address":V,"city":V,"postcode":V,"images":[V,V],
+		"price_pw":"1.00"}`)
+	refusal := with(`{"code":V,"message":V,"response":V,"errors":{V:[V,V]}}`)
 	page := func(item string) string {
 		return `{"data":[` + item + `,` + item + `],"meta":{"page":1,"per_page":2,"total":2,"total_pages":1}}`
 	}
 	bodies := map[string]string{
 		"/v2/partners/perks": page(perk), "/v2/partners/perks/x": perk,
-		"/v2/partners/perks/categories": strings.ReplaceAll(`[{"id":V,"category_name":V}]`, "V", v),
+		"/v2/partners/perks/categories": with(`[{"id":V,"category_name":V}]`),
 		"/v2/partners/perks/x/redeem":   redemption, "/v2/get-property/42": property,
-		"/v2/health": strings.ReplaceAll(`{"status":V,V:V}`, "V", v),
-		"/v2/text":   hostileText, "/v2/list": strings.ReplaceAll(`[V,{V:V}]`, "V", v),
+		"/v2/health": with(`{"status":V,V:V}`),
+		"/v2/text":   hostileText, "/v2/list": with(`[V,{V:V}]`),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -86,7 +91,7 @@ func hostile(t *testing.T, status int) (*terminal, string) {
 				body = page(redemption)
 			}
 		case body == "":
-			body = strings.ReplaceAll(`{"message":V}`, "V", v)
+			body = with(`{"message":V}`)
 		}
 		_, _ = io.WriteString(w, body)
 	}))

@@ -23,7 +23,7 @@ func TestInterruptStopsTheCommand(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		lookups.Add(1)
 		if r.Method == http.MethodPost {
-			lookups.Store(0) // the list before that is no look-up
+			lookups.Store(0) // the list before that does not count
 			reached <- struct{}{}
 			<-closed
 		}

@@ -211,7 +211,7 @@ func TestConcurrentSessionsShareTheMemory(t *testing.T) {
 	}
 }
 
-func TestWithoutAFolderNothingIsSaved(t *testing.T) {
+func TestWithoutADirectoryNothingIsSaved(t *testing.T) {
 	m := newMemory("", &bytes.Buffer{})
 	if err := m.Remember(live, "user", "alice"); err != nil || m.Recent(live, "user") != nil {
 		t.Errorf("remembering: %v", err)

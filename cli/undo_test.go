@@ -37,7 +37,8 @@ func TestUndoNamesRowsThatItCannotTakeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := strings.Split(string(results), `"`)[5]
-	unknown := fmt.Sprintf("{\"row\":4,\"key\":\"%s-4-00000000\",\"outcome\":\"unknown\",\"status\":0,\"code\":\"ambiguous\",\"message\":\"\",\"id\":\"\"}\n", key[:36])
+	unknown := fmt.Sprintf(`{"row":4,"key":"%s-4-00000000","outcome":"unknown","status":0,"code":"ambiguous",`+
+		`"message":"","id":""}`+"\n", key[:36])
 	if err := os.WriteFile(file+".results.jsonl", append(results, unknown...), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ const (
 	ExitCancelled   = 3   // the person said no
 	ExitDenied      = 4   // not logged in, or not allowed
 	ExitNotFound    = 5   // no such record
-	ExitConflict    = 6   // the state of the record forbids it, or another run is at work
+	ExitConflict    = 6   // the state of the record forbids it, or another run is in progress
 	ExitSomeFailed  = 7   // some rows of a bulk run failed
 	ExitUnreached   = 8   // the service was not reached, time was up, or the outcome is unknown
 	ExitInterrupted = 130 // by a signal

@@ -89,7 +89,8 @@ func one(i item) func(*output.Printer[item]) error {
 	return func(p *output.Printer[item]) error { return p.One(context.Background(), i) }
 }
 
-const sheet = `{{range .}}{{tablerow .id (hyperlink "https://a.example/?q=1" .title) (truncate 3 .city) (timeago "2030-05-08T12:00:00Z")}}{{end}}` +
+const sheet = `{{range .}}{{tablerow .id (hyperlink "https://a.example/?q=1" .title) (truncate 3 .city) ` +
+	`(timeago "2030-05-08T12:00:00Z")}}{{end}}` +
 	`{{tablerender}}{{join ", " (pluck "price" .)}}{{tablerow "one" "more"}}`
 
 func TestGolden(t *testing.T) {

@@ -27,7 +27,8 @@ description: ""
 	if !strings.HasPrefix(text, want) {
 		t.Errorf("got\n%s", text)
 	}
-	summary := "  title\n    before: Flat\n    theirs: House of cards\n    yours:  Loft\n  city\n    before: (empty)\n    theirs: York\n"
+	summary := "  title\n    before: Flat\n    theirs: House of cards\n    yours:  Loft\n" +
+		"  city\n    before: (empty)\n    theirs: York\n"
 	if diff := cmp.Diff(summary, changesByOthers(e)); diff != "" {
 		t.Error(diff)
 	}
@@ -36,7 +37,8 @@ description: ""
 func TestWriteDiff(t *testing.T) {
 	before := api.Property{Title: "Flat", Description: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n",
 		PricePW: priceOf(t, "1")}
-	after := readYAML("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\ndescription: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n")
+	after := readYAML("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\n" +
+		"description: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n")
 	patch, _ := changed(after, before)
 	s, _, _ := command.BufferedStreams("")
 	want := `- title: Flat

@@ -52,7 +52,7 @@ func readTarget(values bulk.Row, problems api.FieldErrors) operation.PropertySav
 	return e
 }
 
-// readGuard returns the ETag that the columns ask for, with its quotes; "" if there is no such column. Both may be
+// readIfMatch returns the ETag that the columns ask for, with its quotes; "" if there is no such column. Both may be
 // there, and must agree.
 func readIfMatch(values bulk.Row, problems api.FieldErrors) string {
 	tags := map[string]string{}

@@ -23,7 +23,8 @@ func TestParseUpdateRow(t *testing.T) {
 			`42  {"title":"Loft"}`},
 		"null clears a position": {"id,lat,lng\n42,null,null\n", `42  {"lat":null,"lng":null}`},
 		"null is a valid title":  {"id,title\n42,null\n", `42  {"title":"null"}`},
-		"numbers":                {"id,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,120.50,2,1,-53.5,1.25,99.9\n", `42  {"price_pw":"120.50","bedrooms":2,"bathrooms":1,"lat":-53.5,"lng":1.25,"deposit":99.9}`},
+		"numbers": {"id,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,120.50,2,1,-53.5,1.25,99.9\n",
+			`42  {"price_pw":"120.50","bedrooms":2,"bathrooms":1,"lat":-53.5,"lng":1.25,"deposit":99.9}`},
 		"images with commas between": {"id,images\n42,\"https://a.example/1.jpg, https://a.example/2.jpg\"\n",
 			`42  {"images":["https://a.example/1.jpg","https://a.example/2.jpg"]}`},
 		"images as JSON": {"id,images\n42,\"[\"\"https://a.example/1,2.jpg\"\"]\"\n",
@@ -83,7 +84,8 @@ func TestInvalidUpdateRows(t *testing.T) {
 		"invalid images": {"id,images\n42,a.jpg\n",
 			"images number 1 must be an absolute http or https URL"},
 		"an owner": {`{"id":42,"title":"A","owner":"me"}`,
-			"owner is not a known field. The fields are propertyId, if_match, etag, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
+			"owner is not a known field. The fields are propertyId, if_match, etag, title, description, address, " +
+				"city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
 	} {
 		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
 		if err == nil {
@@ -108,9 +110,10 @@ func TestParseDeleteRow(t *testing.T) {
 		file string
 		want string // id and version, or the error
 	}{
-		"only ids":            {"id\n42\n", "42 "},
-		"a version":           {"propertyId,if_match\n42,abc\n", `42 "abc"`},
-		"an export":           {"propertyId,title,description,address,city,postcode,images,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,Loft,,,,,,x,,,,,\n", "42 "},
+		"only ids":  {"id\n42\n", "42 "},
+		"a version": {"propertyId,if_match\n42,abc\n", `42 "abc"`},
+		"an export": {"propertyId,title,description,address,city,postcode,images,price_pw,bedrooms,bathrooms,lat,lng," +
+			"deposit\n42,Loft,,,,,,x,,,,,\n", "42 "},
 		"an export by perksd": {`{"propertyId":42,"title":"Loft","lat":null,"owner":"client"}`, "42 "},
 		"a misspelt version": {"id,if_mach\n42,abc\n",
 			"if_mach is not a known column. Did you mean \"if_match\"? The columns are propertyId, if_match, etag"},

@@ -129,8 +129,11 @@ func TestReadYAMLChanges(t *testing.T) {
 		"price_pw: 25":  "price_pw",
 		"bedrooms: 2.0": "", "bedrooms: 3": "bedrooms", "lat: 1.50": "", "lat: 15e-1": "", "lat: ~": "lat",
 		"lat:": "lat", "lng:": "", "lng: null": "",
-		"images: [https://a.example/1.jpg, https://a.example/2.jpg]": "", "images: https://a.example/1.jpg, https://a.example/2.jpg": "",
-		"images: [https://a.example/2.jpg]": "images", "images:": "images", "images: []": "images", "description:": "",
+		"images: [https://a.example/1.jpg, https://a.example/2.jpg]": "",
+		"images: https://a.example/1.jpg, https://a.example/2.jpg":   "",
+
+		"images: [https://a.example/2.jpg]": "images", "images:": "images", "images: []": "images",
+		"description:":    "",
 		"description: ''": "",
 		"":                "", "# nothing": "", "title: &a Flat\ncity: *a": "city",
 	} {
@@ -201,7 +204,8 @@ func TestAnnotate(t *testing.T) {
 	text := "# mine\ntitle: a\ndescription: |\n  b\n  #! not a note\n  c\n{x}: y\nprice_pw: 1\n"
 	text = strings.Replace(text, "{x}: y\n", "", 1)
 	n := notes{"": {"Look!"}, "price_pw": {"is wrong", "is too\nlong\x1b"}, "colour": {"is unknown"}, "title": {"is a"}}
-	want := "#! Look!\n#! is unknown\n# mine\n#! is a\ntitle: a\ndescription: |\n  b\n  #! not a note\n  c\n#! is wrong\n#! is too long\nprice_pw: 1\n"
+	want := "#! Look!\n#! is unknown\n# mine\n#! is a\ntitle: a\ndescription: |\n  b\n  #! not a note\n  c\n" +
+		"#! is wrong\n#! is too long\nprice_pw: 1\n"
 	once := annotate(text, n)
 	if diff := cmp.Diff(want, once); diff != "" {
 		t.Error(diff)
