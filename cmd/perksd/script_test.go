@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -38,8 +39,10 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("DATABASE", o.database().name())
 			env.Setenv(envNow, testNow.Format(time.RFC3339))
+			odd, err := filepath.Abs("testdata/odd") // records of each kind with texts that are easily corrupted
+			env.Setenv("ODD", odd)
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector delays every exit by a second
-			return nil
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": programs.Exits, "says": says, "field": field, "later": later, "redeem": redeem,
