@@ -132,7 +132,6 @@ const (
 	Redeem    ID = "record.redeem"
 	CopyID    ID = "record.copy-id"
 	OpenImage ID = "record.open-image"
-	CopyTitle ID = "record.copy-title"
 	ForUser   ID = "record.user"
 	OpenPerk  ID = "record.perk"
 	// With a redemption.
@@ -201,7 +200,6 @@ func all() []Action {
 		{Redeem, []string{"r"}, "Redeem", "redeem"},
 		{CopyID, []string{"y"}, "Copy the id", "copy id"},
 		{OpenImage, []string{"o"}, "Open the image in a browser", "open image"},
-		{CopyTitle, []string{"ctrl+t"}, "Copy the title", ""},
 		{ForUser, []string{"u"}, "Go to the user", "user"},
 		{OpenPerk, []string{"P"}, "Go to the perk", "perk"},
 

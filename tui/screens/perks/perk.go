@@ -113,8 +113,6 @@ func (s *Detail) Offers() []actions.Offer {
 		}},
 		{ID: actions.CopyID, Do: func() tea.Cmd { return s.shell.Copy(s.perkID(), "") }},
 		{ID: actions.OpenImage, Why: open, Do: func() tea.Cmd { return s.shell.Browse(address) }},
-		{ID: actions.CopyTitle, Why: actions.WhyIf(s.perk() == nil, "It was not loaded."),
-			Do: func() tea.Cmd { return s.shell.Copy(s.perk().Title, "") }},
 	}, widget.Moves(s.move)...)
 }
 

@@ -51,8 +51,6 @@ func TestPerkIsShownCopiedAndOpened(t *testing.T) {
 		size: 80x24
 		y => Copied the id coffee.
 		copied: coffee
-		ctrl+t => Copied the id Coffee for two.
-		copied: Coffee for two
 		o => Opened the image at images.test in a browser.
 		opened: https://images.test/coffee.png`)
 }
