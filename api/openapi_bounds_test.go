@@ -107,6 +107,16 @@ func TestDescribedImageURLsMatchRule(t *testing.T) {
 	}
 }
 
+// ofProperties are the schemas with the fields of a property.
+var ofProperties = []string{"Property", "PropertyPatch", "PropertyPatchForm", "NewProperty", "NewPropertyForm"}
+
+func wantLongest(t *testing.T, schema, name string, longest int) {
+	t.Helper()
+	if most := property(t, schema, name).MaxLength; most == nil || *most != uint64(longest) {
+		t.Errorf("the longest %s.%s is not %d", schema, name, longest)
+	}
+}
+
 func TestDescribedLengthsMatchRules(t *testing.T) {
 	for _, c := range []struct {
 		schema, property string
@@ -123,35 +133,14 @@ func TestDescribedLengthsMatchRules(t *testing.T) {
 		{"PerkCategory", "category_name", maxShortText},
 		{"Redemption", "user_id", maxUserID},
 		{"RedeemRequest", "user_id", maxUserID},
-		{"Property", "title", maxTitle},
-		{"Property", "description", maxLongText},
-		{"Property", "address", maxAddress},
-		{"Property", "city", maxShortText},
-		{"Property", "postcode", maxShortText},
-		{"PropertyPatch", "title", maxTitle},
-		{"PropertyPatch", "description", maxLongText},
-		{"PropertyPatch", "address", maxAddress},
-		{"PropertyPatch", "city", maxShortText},
-		{"PropertyPatch", "postcode", maxShortText},
-		{"PropertyPatchForm", "title", maxTitle},
-		{"NewProperty", "title", maxTitle},
-		{"NewPropertyForm", "title", maxTitle},
-		{"PropertyPatchForm", "description", maxLongText},
-		{"NewProperty", "description", maxLongText},
-		{"NewPropertyForm", "description", maxLongText},
-		{"PropertyPatchForm", "address", maxAddress},
-		{"NewProperty", "address", maxAddress},
-		{"NewPropertyForm", "address", maxAddress},
-		{"PropertyPatchForm", "city", maxShortText},
-		{"NewProperty", "city", maxShortText},
-		{"NewPropertyForm", "city", maxShortText},
-		{"PropertyPatchForm", "postcode", maxShortText},
-		{"NewProperty", "postcode", maxShortText},
-		{"NewPropertyForm", "postcode", maxShortText},
 	} {
-		most := property(t, c.schema, c.property).MaxLength
-		if most == nil || *most != uint64(c.longest) {
-			t.Errorf("the longest %s.%s is not %d", c.schema, c.property, c.longest)
+		wantLongest(t, c.schema, c.property, c.longest)
+	}
+	for _, schema := range ofProperties {
+		for _, field := range PropertyFields() {
+			if field.MaxLength > 0 {
+				wantLongest(t, schema, field.Name, field.MaxLength)
+			}
 		}
 	}
 	schemas := describe(t).Components.Schemas
@@ -190,11 +179,14 @@ func TestDescribedValuesMatchRules(t *testing.T) {
 			t.Errorf("the id of a %s is %s, want %s", name, got, perkID())
 		}
 	}
-	for _, name := range []string{"Property", "PropertyPatch", "PropertyPatchForm", "NewProperty", "NewPropertyForm"} {
+	for _, name := range ofProperties {
 		for _, rooms := range []string{"bedrooms", "bathrooms"} {
 			if s := property(t, name, rooms); *s.Min != 0 || *s.Max != maxRooms || !s.Type.Is("integer") {
 				t.Errorf("%s.%s is a %v from %v to %v", name, rooms, s.Type, *s.Min, *s.Max)
 			}
+		}
+		if least := property(t, name, "deposit").Min; least == nil || *least != 0 {
+			t.Errorf("%s.deposit is not at least 0", name)
 		}
 	}
 	for field, rule := range map[string]func(float64) string{"lat": LatRule, "lng": LngRule} {
@@ -203,11 +195,6 @@ func TestDescribedValuesMatchRules(t *testing.T) {
 			if rule(*s.Min) != "" || rule(*s.Min-1e-9) == "" || rule(*s.Max) != "" || rule(*s.Max+1e-9) == "" {
 				t.Errorf("%s.%s is from %v to %v", name, field, *s.Min, *s.Max)
 			}
-		}
-	}
-	for _, name := range []string{"Property", "PropertyPatch", "NewProperty", "PropertyPatchForm", "NewPropertyForm"} {
-		if least := property(t, name, "deposit").Min; least == nil || *least != 0 {
-			t.Errorf("%s.deposit is not at least 0", name)
 		}
 	}
 	if got := property(t, "Property", "deposit").Default; got != float64(0) {
@@ -274,30 +261,27 @@ func TestEveryOperationIsComplete(t *testing.T) {
 		tags[tag.Name] = true
 	}
 	scopes := map[string]bool{}
-	for path, item := range document.Paths.Map() {
-		for method, operation := range item.Operations() {
-			name := method + " " + path
-			if operation.OperationID == "" || operation.Summary == "" || len(operation.Tags) != 1 ||
-				!tags[operation.Tags[0]] {
-				t.Errorf("%s needs an id, a summary and one known tag", name)
+	forEachOperation(t, func(name string, operation *openapi3.Operation) {
+		if operation.OperationID == "" || operation.Summary == "" || len(operation.Tags) != 1 ||
+			!tags[operation.Tags[0]] {
+			t.Errorf("%s needs an id, a summary and one known tag", name)
+		}
+		if operation.Security == nil { // it needs a token by default
+			_, scope, _ := strings.Cut(operation.Description, "Scope: `")
+			scope, _, _ = strings.Cut(scope, "`.")
+			parsed, err := ParseScopes(scope)
+			if isAny := strings.HasSuffix(operation.Description, "Scope: any.\n"); !isAny &&
+				(err != nil || len(parsed) != 1) {
+				t.Errorf("%s does not name its scope", name)
 			}
-			if operation.Security == nil { // it needs a token by default
-				_, scope, _ := strings.Cut(operation.Description, "Scope: `")
-				scope, _, _ = strings.Cut(scope, "`.")
-				parsed, err := ParseScopes(scope)
-				if isAny := strings.HasSuffix(operation.Description, "Scope: any.\n"); !isAny &&
-					(err != nil || len(parsed) != 1) {
-					t.Errorf("%s does not name its scope", name)
-				}
-				scopes[scope] = true
-			}
-			for status, response := range operation.Responses.Map() {
-				if response.Value.Headers["X-Request-Id"] == nil {
-					t.Errorf("%s does not describe X-Request-Id for %s", name, status)
-				}
+			scopes[scope] = true
+		}
+		for status, response := range operation.Responses.Map() {
+			if response.Value.Headers["X-Request-Id"] == nil {
+				t.Errorf("%s does not describe X-Request-Id for %s", name, status)
 			}
 		}
-	}
+	})
 	for _, scope := range AllScopes() {
 		if !scopes[string(scope)] && scope != ScopeRedemptionsReadAll { // which widens what other scopes reach
 			t.Errorf("no operation needs %s", scope)

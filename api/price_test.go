@@ -2,31 +2,12 @@ package api_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"example.com/perks/api"
 )
-
-func TestPriceKeepsItsDigits(t *testing.T) {
-	for _, text := range []string{"0", "0.0", "120", "120.50", "0.10", "99999999999999999999999",
-		"0.1000000000000000055511"} {
-		price, err := api.ParsePrice(text)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		if price.String() != text {
-			t.Errorf("%s became %s", text, price)
-		}
-		for _, written := range []string{`"` + text + `"`, text} {
-			var read api.Price
-			if err := json.Unmarshal([]byte(written), &read); err != nil || read != price {
-				t.Errorf("JSON %s is read as %s, %v", written, read, err)
-			}
-		}
-	}
-}
 
 func TestPriceRefusesAnythingButPlainDigits(t *testing.T) {
 	for text, want := range map[string]string{
@@ -73,13 +54,17 @@ func TestPriceInJSON(t *testing.T) {
 	}
 }
 
+// FuzzPrice checks that prices, the seeds among them, keep their digits.
 func FuzzPrice(f *testing.F) {
-	for _, seed := range []string{"0", "120.50", "-1", "1e3", "01", ".5", "1.", "", "99999999999999999999999.9"} {
+	seeds := []string{"0", "0.0", "120", "120.50", "0.10", "99999999999999999999999", "0.1000000000000000055511"}
+	for _, seed := range seeds {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		price, err := api.ParsePrice(text)
-		if err != nil {
+		if err != nil && slices.Contains(seeds, text) {
+			t.Fatal(err)
+		} else if err != nil {
 			return
 		}
 		if price.String() != text {

@@ -247,56 +247,6 @@ func TestPatchReportsAllErrorsAtOnce(t *testing.T) {
 	}
 }
 
-func TestPatchAppliesOnlyItsFields(t *testing.T) {
-	lat, lng := 1.0, 2.0
-	before := api.Property{ID: 7, Title: "A", Description: "B", Address: "C", City: "D", Postcode: "E",
-		Images:  []string{"http://a/1"},
-		PricePW: price(t, "1.50"), Bedrooms: 1, Bathrooms: 2, Lat: &lat, Lng: &lng, Deposit: 3}
-	after := before
-	(api.PropertyPatch{}).Apply(&after)
-	if !reflect.DeepEqual(after, before) {
-		t.Errorf("after an empty patch: %+v", after)
-	}
-
-	patch, err := patchJSON(t, `{"title":"N","images":[],"price_pw":"2.00","bedrooms":0,"lat":null,"lng":9,`+
-		`"deposit":0}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	patch.Apply(&after)
-	newLng := 9.0
-	want := api.Property{ID: 7, Title: "N", Description: "B", Address: "C", City: "D", Postcode: "E",
-		Images:  []string{},
-		PricePW: price(t, "2.00"), Bedrooms: 0, Bathrooms: 2, Lng: &newLng, Deposit: 0}
-	if !reflect.DeepEqual(after, want) {
-		t.Errorf("got %+v, want %+v", after, want)
-	}
-	if lat != 1 || lng != 2 {
-		t.Error("Apply changed a shared position")
-	}
-}
-
-func TestPatchIsEmptyOnlyWithoutFields(t *testing.T) {
-	if !(api.PropertyPatch{}).IsEmpty() {
-		t.Error("IsEmpty is wrong for a patch without fields")
-	}
-	for _, field := range api.PropertyPatchFields() {
-		value := map[string]string{"images": `[]`, "price_pw": `0`, "bedrooms": `0`, "bathrooms": `0`, "lat": `null`,
-			"lng": `null`, "deposit": `0`}[field]
-		if value == "" {
-			value = `"x"`
-		}
-		patch, err := patchJSON(t, fmt.Sprintf(`{%q:%s}`, field, value))
-		if err != nil || patch.IsEmpty() {
-			t.Errorf("a patch of %s is empty: %v", field, err)
-		}
-		written, err := json.Marshal(patch)
-		if err != nil || !strings.HasPrefix(string(written), fmt.Sprintf(`{%q:`, field)) {
-			t.Errorf("a patch of %s is written as %s, %v", field, written, err)
-		}
-	}
-}
-
 func TestPatchIsAppliedTo(t *testing.T) {
 	lat := 52.5
 	price, _ := api.ParsePrice("120.50")

@@ -58,15 +58,6 @@ func TestParseSortRefusesOtherFields(t *testing.T) {
 	}
 }
 
-func TestFormatSort(t *testing.T) {
-	if got := api.FormatSort([]api.SortKey{{Field: "title"}, {Field: "city", Desc: true}}); got != "title,-city" {
-		t.Errorf("got %q", got)
-	}
-	if got := api.FormatSort(nil); got != "" {
-		t.Errorf("an empty sort is written as %q", got)
-	}
-}
-
 func FuzzParseSort(f *testing.F) {
 	for _, seed := range []string{"", "title", "-title,city", " title ,-created_at", "title,title", "--title", ",,,,,",
 		"distance", "+title,"} {
