@@ -145,20 +145,6 @@ func TestThrottledRequestsShareTheWait(t *testing.T) {
 	}
 }
 
-func TestInterruptEndsAWait(t *testing.T) {
-	for kind, call := range calls {
-		ctx, cancel := context.WithCancel(t.Context())
-		c := serve(t, &scriptedServer{script: repeat(1, status(429, "Retry-After: 60"))}, func(c *client.Config) {
-			c.WaitBudget = time.Hour
-			c.OnWait = func(client.Wait) { cancel() }
-		})
-		err := call(ctx, c)
-		if !errors.Is(err, context.Canceled) || client.OutcomeUnknown(err) {
-			t.Errorf("%s: %v, outcome unknown %t", kind, err, client.OutcomeUnknown(err))
-		}
-	}
-}
-
 func TestSecondTokenSharesTheWaitBudget(t *testing.T) {
 	p := &fakeClock{}
 	server := &scriptedServer{script: []http.HandlerFunc{status(429, "Retry-After: 40"), status(401),
@@ -169,21 +155,28 @@ func TestSecondTokenSharesTheWaitBudget(t *testing.T) {
 	}
 }
 
-func TestWaitContextDoesNotCancelRequests(t *testing.T) {
+// TestInterruptEndsAWait interrupts the waits of a call by its own context, or by one for waits alone.
+func TestInterruptEndsAWait(t *testing.T) {
 	for kind, call := range calls {
-		until, stop := context.WithCancel(t.Context())
-		server := &scriptedServer{}
-		server.script = []http.HandlerFunc{server.normal, status(429, "Retry-After: 60")}
-		c := serve(t, server, func(c *client.Config) {
-			c.WaitBudget = time.Hour
-			c.OnWait = func(client.Wait) { stop() }
-		})
-		ctx := client.WithWaitContext(t.Context(), until)
-		if err := call(ctx, c); err != nil {
-			t.Errorf("%s: %v", kind, err)
-		}
-		if err := call(ctx, c); !errors.Is(err, context.Canceled) || client.OutcomeUnknown(err) || server.count() != 2 {
-			t.Errorf("%s: %d requests: %v", kind, server.count(), err)
+		for _, onlyWaits := range []bool{false, true} {
+			interrupted, interrupt := context.WithCancel(t.Context())
+			server := &scriptedServer{}
+			server.script = []http.HandlerFunc{server.normal, status(429, "Retry-After: 60")}
+			c := serve(t, server, func(c *client.Config) {
+				c.WaitBudget = time.Hour
+				c.OnWait = func(client.Wait) { interrupt() }
+			})
+			ctx := interrupted
+			if onlyWaits {
+				ctx = client.WithWaitContext(t.Context(), interrupted)
+			}
+			if err := call(ctx, c); err != nil {
+				t.Errorf("%s: %v", kind, err)
+			}
+			err := call(ctx, c)
+			if !errors.Is(err, context.Canceled) || client.OutcomeUnknown(err) || server.count() != 2 {
+				t.Errorf("%s: %d requests: %v", kind, server.count(), err)
+			}
 		}
 	}
 }

@@ -97,7 +97,8 @@ func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFu
 
 // execute sends the request with resty, which leaves reading the response to noResend.
 func (c *Client) execute(ctx context.Context, e *requestState, call call) (*resty.Response, error) {
-	req := c.http.R().SetContext(ctx).SetDoNotParseResponse(true).SetQueryParamsFromValues(call.query).SetHeaders(call.header)
+	req := c.http.R().SetContext(ctx).SetDoNotParseResponse(true).
+		SetQueryParamsFromValues(call.query).SetHeaders(call.header)
 	if call.body != nil {
 		req.SetBody(bytes.NewReader(call.body))
 	}

@@ -106,19 +106,6 @@ func TestErrorBodies(t *testing.T) {
 	}
 }
 
-func TestOutcomeIsUnknownAfterServerError(t *testing.T) {
-	ctx := context.Background()
-	for status, want := range map[int]bool{400: false, 409: false, 500: true, 502: true, 503: true} {
-		c := serve(t, &recorder{status: status, body: `{"response":"no"}`})
-		if _, err := c.DeleteProperty(ctx, "1", ""); client.OutcomeUnknown(err) != want {
-			t.Errorf("%d for a change: outcome unknown is %t, want %t", status, !want, want)
-		}
-		if _, _, err := c.Property(ctx, "1"); client.OutcomeUnknown(err) {
-			t.Errorf("%d for a read: outcome unknown", status)
-		}
-	}
-}
-
 func TestIsNotFoundNeedsServicesReply(t *testing.T) {
 	for _, test := range []struct {
 		err  error

@@ -19,10 +19,14 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// failureOf returns the error of a request to the address.
-func failureOf(t *testing.T, address string, change ...func(*client.Config)) *client.Unreachable {
+// failureOf returns the error of a request to the address, and whether it was retried.
+func failureOf(
+	t *testing.T, address string, change ...func(*client.Config),
+) (failure *client.Unreachable, isRetried bool) {
 	t.Helper()
-	_, err := dial(t, address+"/v2", change...).Perk(context.Background(), "p")
+	clock := &fakeClock{}
+	c := dial(t, address+"/v2", append([]func(*client.Config){clock.config}, change...)...)
+	_, err := c.Perk(t.Context(), "p")
 	var unreachable *client.Unreachable
 	if !errors.As(err, &unreachable) {
 		t.Fatalf("got %T: %v, want *client.Unreachable", err, err)
@@ -31,57 +35,58 @@ func failureOf(t *testing.T, address string, change ...func(*client.Config)) *cl
 		"."; !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), unreachable.Advice()) {
 		t.Errorf("the error is %q", err)
 	}
-	return unreachable
+	return unreachable, len(clock.waits) > 0
 }
 
-// wantReason compares the error with "reason | advice".
-func wantReason(t *testing.T, err *client.Unreachable, want string) {
+// wantFailure compares the error of a request with "reason | advice". What will not go away is not retried.
+func wantFailure(t *testing.T, isRetried bool, want, address string, change ...func(*client.Config)) {
 	t.Helper()
-	if got := err.Reason() + " | " + err.Advice(); got != want {
-		t.Errorf("\n got %s\nwant %s", got, want)
+	err, retried := failureOf(t, address, change...)
+	if got := err.Reason() + " | " + err.Advice(); got != want || retried != isRetried {
+		t.Errorf("\n got %s\nwant %s\nretried: %t", got, want, retried)
 	}
 }
 
 func TestNetworkFailuresAreExplained(t *testing.T) {
 	closed := closedPort(t)
-	wantReason(t, failureOf(t, "http://"+closed),
-		"connection refused by "+closed+" | Is the server running, and is the port right?")
-	wantReason(t, failureOf(t, "https://perks.invalid", throughProxy("http://"+closed)),
-		"the proxy cannot be reached: connection refused by "+closed+" | Does HTTPS_PROXY name the right proxy?")
-
-	hungUp := onConnection(t, func(c net.Conn) { readRequest(c) })
-	wantReason(t, failureOf(t, "http://"+hungUp), "the server closed the connection without a response | ")
-	reset := onConnection(t, func(c net.Conn) { readRequest(c); _ = c.(*net.TCPConn).SetLinger(0) })
-	wantReason(t, failureOf(t, "http://"+reset), "the server, or a proxy before it, reset the connection | ")
-	broken := onConnection(t, func(c net.Conn) {
-		readRequest(c)
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
-	})
-	wantReason(t, failureOf(t, "http://"+broken), "the response was cut off: the connection closed too early | ")
-
+	wantFailure(t, true, "connection refused by "+closed+" | Is the server running, and is the port right?",
+		"http://"+closed)
+	wantFailure(t, true, "the proxy cannot be reached: connection refused by "+closed+
+		" | Does HTTPS_PROXY name the right proxy?", "https://perks.invalid", throughProxy("http://"+closed))
+	for want, do := range map[string]func(net.Conn){
+		"the server closed the connection without a response": func(net.Conn) {},
+		"the server, or a proxy before it, reset the connection": func(c net.Conn) {
+			_ = c.(*net.TCPConn).SetLinger(0)
+		},
+		"the response was cut off: the connection closed too early": func(c net.Conn) {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+		},
+	} {
+		wantFailure(t, true, want+" | ", "http://"+onConnection(t, func(c net.Conn) { readRequest(c); do(c) }))
+	}
 	silent := onConnection(t, readToEnd)
-	wantReason(t, failureOf(t, "http://"+silent, func(c *client.Config) { c.Timeout = 20 * time.Millisecond }),
-		"it took too long | ")
+	wantFailure(t, false, "it took too long | ", "http://"+silent,
+		func(c *client.Config) { c.Timeout, c.Clock = 20*time.Millisecond, nil })
 	const port = "Is the port right, and do proxies and firewalls let TLS through?"
-	wantReason(t, failureOf(t, "https://"+silent,
-		withTransport(&http.Transport{TLSHandshakeTimeout: 20 * time.Millisecond})),
-		"the TLS handshake took too long | "+port)
+	wantFailure(t, true, "the TLS handshake took too long | "+port, "https://"+silent,
+		withTransport(&http.Transport{TLSHandshakeTimeout: 20 * time.Millisecond}))
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
-	wantReason(t, failureOf(t, strings.Replace(plain.URL, "http:", "https:", 1)),
-		"the server does not speak TLS on this port | Should the address begin with http://, or is the port wrong?")
+	wantFailure(t, false, "the server does not speak TLS on this port | Should the address begin with http://, "+
+		"or is the port wrong?", strings.Replace(plain.URL, "http:", "https:", 1))
 
 	authority := servertest.NewAuthority(t, "Our own")
 	modern := secured(t, authority.Issue(), func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
 	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots(), MaxVersion: tls.VersionTLS12}}
-	wantReason(t, failureOf(t, modern, withTransport(old)),
-		"the server refused the TLS handshake (protocol version not supported) | "+port)
+	wantFailure(t, false, "the server refused the TLS handshake (protocol version not supported) | "+port, modern,
+		withTransport(old))
 }
 
 // The test runs its own name server.
 func TestLookupFailuresAreExplained(t *testing.T) {
+	const notKnown = 3 // of the codes of RFC 1035
 	for code, want := range map[byte]string{
-		3: "the name perks.example is not known | Is the name right, and is this computer online?",
+		notKnown: "the name perks.example is not known | Is the name right, and is this computer online?",
 		2: "the name perks.example cannot be looked up: server misbehaving | Is this computer online, and is its DNS " +
 			"server right?",
 	} {
@@ -89,8 +94,8 @@ func TestLookupFailuresAreExplained(t *testing.T) {
 			return (&net.Dialer{}).DialContext(ctx, "udp", nameServer(t, code))
 		}}
 		dialer := &net.Dialer{Resolver: resolver}
-		wantReason(t, failureOf(t, "http://perks.example",
-			withTransport(&http.Transport{DialContext: dialer.DialContext})), want)
+		wantFailure(t, code != notKnown, want, "http://perks.example",
+			withTransport(&http.Transport{DialContext: dialer.DialContext}))
 	}
 }
 
@@ -129,12 +134,8 @@ func TestCertificateFailuresAreExplained(t *testing.T) {
 			"the server's certificate is not valid: certificate specifies an incompatible key usage | "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := failureOf(t, secured(t, test.certificate),
+			wantFailure(t, false, test.want, secured(t, test.certificate),
 				func(c *client.Config) { c.Transport, c.Roots = nil, test.roots })
-			wantReason(t, got, test.want)
-			if !got.NotSent {
-				t.Error("NotSent is false")
-			}
 		})
 	}
 }

@@ -185,28 +185,22 @@ func TestWhatIsNoRecordIsAnError(t *testing.T) {
 func TestWrappedRecord(t *testing.T) {
 	const record = `{"id":"7","propertyId":7,"title":"T","perk_id":"p","user_id":"ann","eligible":true}`
 	for name, read := range reads {
-		body, want, wraps := `{"data":`+record+`}`, "7", int64(1)
+		body, want := record, "7"
 		switch name {
 		case "categories":
-			body = `{"data":[` + record + `]}`
+			body = `[` + record + `]`
 		case "eligibility":
 			want = "p"
 		case "perks", "properties":
 			continue
 		}
-		var notes atomic.Int64
-		c := serve(t, &recorder{body: body}, func(config *client.Config) { config.OnWrapped = func() { notes.Add(1) } })
-		if got, err := read(t.Context(), c); got != want || err != nil || notes.Load() != wraps {
-			t.Errorf("%s: %q, %v, %d notes", name, got, err, notes.Load())
-		}
-		if name == "categories" {
-			body = `[` + record + `]`
-		} else {
-			body = record
-		}
-		c = serve(t, &recorder{body: body}, func(config *client.Config) { config.OnWrapped = func() { notes.Add(1) } })
-		if got, err := read(t.Context(), c); got != want || err != nil || notes.Load() != wraps {
-			t.Errorf("%s that is not wrapped: %q, %v, %d notes", name, got, err, notes.Load())
+		for body, wraps := range map[string]int64{body: 0, `{"data":` + body + `}`: 1} {
+			var notes atomic.Int64
+			count := func(config *client.Config) { config.OnWrapped = func() { notes.Add(1) } }
+			got, err := read(t.Context(), serve(t, &recorder{body: body}, count))
+			if got != want || err != nil || notes.Load() != wraps {
+				t.Errorf("%s of %s: %q, %v, %d notes", name, body, got, err, notes.Load())
+			}
 		}
 	}
 }

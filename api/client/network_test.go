@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -29,17 +28,6 @@ func wantUnreachable(t *testing.T, err error, outcomeUnknown bool) {
 	if unreachable.OutcomeUnknown != outcomeUnknown {
 		t.Errorf("OutcomeUnknown is %t, want %t: %v", unreachable.OutcomeUnknown, outcomeUnknown, err)
 	}
-}
-
-func TestOutcomeIsKnownAfterRefusedConnection(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	c := dial(t, "http://"+address+"/v2")
-	wantUnreachable(t, redeem(c), false)
 }
 
 // hangUp answers the first request and keeps the connection. It reads each later request and closes the connection.
@@ -67,59 +55,40 @@ func TestChangeIsSentOnceWhenConnectionBreaks(t *testing.T) {
 	}
 }
 
-func TestOutcomeIsUnknownAfterPartialResponse(t *testing.T) {
-	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Length", "100")
-		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, `{"id":`)
-	}))
-	wantUnreachable(t, redeem(c), true)
-	_, err := c.Perk(context.Background(), "p")
-	wantUnreachable(t, err, false)
-}
-
-func TestTimeoutAndDeadline(t *testing.T) {
+// TestLimitsOfARequest has no server that replies. What ran out of time is not tried again, whatever budget there is.
+func TestLimitsOfARequest(t *testing.T) {
+	var interrupt context.CancelFunc
 	release := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-release }))
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		if r.Method == http.MethodDelete {
+			interrupt()
+		}
+		<-release
+	}))
 	defer server.Close()
 	defer close(release)
-	for name, bound := range map[string]func(*client.Config){
-		"timeout":  func(c *client.Config) { c.Timeout = 20 * time.Millisecond },
-		"deadline": func(c *client.Config) { c.Deadline = time.Now().Add(20 * time.Millisecond) },
+	soon, tooLate := 20*time.Millisecond, context.DeadlineExceeded
+	timeout := func(c *client.Config) { c.Timeout = soon }
+	for name, test := range map[string]struct {
+		bound func(*client.Config)
+		call  string
+		want  error
+	}{
+		"timeout":           {timeout, "redeem", tooLate},
+		"timeout of a read": {timeout, "read", tooLate},
+		"deadline":          {func(c *client.Config) { c.Deadline = time.Now().Add(soon) }, "redeem", tooLate},
+		"interrupted":       {func(*client.Config) {}, "delete", context.Canceled},
 	} {
-		err := redeem(dial(t, server.URL+"/v2", bound))
-		wantUnreachable(t, err, true)
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v, want context.DeadlineExceeded", name, err)
+		requests.Store(0)
+		ctx, cancel := context.WithCancel(t.Context())
+		interrupt = cancel
+		c := dial(t, server.URL+"/v2", test.bound, func(c *client.Config) { c.WaitBudget = time.Second })
+		err := calls[test.call](ctx, c)
+		wantUnreachable(t, err, test.call != "read")
+		if !errors.Is(err, test.want) || requests.Load() != 1 {
+			t.Errorf("%s: %d requests: %v, want %v", name, requests.Load(), err, test.want)
 		}
-	}
-}
-
-func TestErrorWrapsCancellation(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		cancel()
-		<-r.Context().Done()
-	}))
-	_, err := c.DeleteProperty(ctx, "1", "")
-	wantUnreachable(t, err, true)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want context.Canceled", err)
-	}
-}
-
-func TestEndlessResponseIsCutOff(t *testing.T) {
-	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		chunk := make([]byte, 1<<20)
-		for {
-			if _, err := w.Write(chunk); err != nil {
-				return
-			}
-		}
-	}))
-	_, err := c.Perk(context.Background(), "p")
-	var refused *client.Error
-	if !errors.As(err, &refused) {
-		t.Errorf("got %v", err)
 	}
 }

@@ -277,8 +277,12 @@ func onePage[T any](pages Pages[T]) (api.Page[T], error) {
 
 var (
 	// A target and its parameters, up to the comma before the next link. A comma in quotes is part of a value.
-	linkValues     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^>]*)>((?:[^",]|"(?:\\.|[^"\\])*")*)`) })
-	linkParameters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`;\s*([^\s=;]+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s;]*)`) })
+	linkValues = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`<([^>]*)>((?:[^",]|"(?:\\.|[^"\\])*")*)`)
+	})
+	linkParameters = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`;\s*([^\s=;]+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s;]*)`)
+	})
 )
 
 // nextLink returns the target with the relation "next" from the Link headers (RFC 8288), and whether there are links

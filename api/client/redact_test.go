@@ -139,19 +139,11 @@ func TestOwnMessageIsKeptIfSecretIsAWord(t *testing.T) {
 }
 
 func TestEachAttemptIsTraced(t *testing.T) {
-	attempts := 0
 	var text bytes.Buffer
-	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if attempts++; attempts == 1 {
-			w.Header().Set("Retry-After", "0")
-			reply(w, 503, map[string]string{"message": "later"})
-			return
-		}
-		reply(w, 200, map[string]string{"id": "p"})
-	}), func(config *client.Config) { config.Trace = &text })
-	_, err := c.Perk(context.Background(), "p")
-	if got := strings.Count(text.String(), "> GET "); got != attempts || (err == nil) != (attempts == 2) {
-		t.Errorf("%d attempts, %d traced, %v:\n%s", attempts, got, err, text.String())
+	server := &scriptedServer{script: repeat(1, status(503))}
+	c := serve(t, server, (&fakeClock{}).config, func(config *client.Config) { config.Trace = &text })
+	if err := calls["read"](t.Context(), c); err != nil || strings.Count(text.String(), "> GET ") != 2 {
+		t.Errorf("%v:\n%s", err, text.String())
 	}
 }
 

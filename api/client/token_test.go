@@ -186,36 +186,28 @@ func accepting(token string, bodies *[]string) http.Handler {
 }
 
 func TestRefusedTokenIsReplacedOnce(t *testing.T) {
-	t.Run("request retried whole", func(t *testing.T) {
+	notLoggedIn := errors.New("not logged in")
+	for name, test := range map[string]struct {
+		accepted string
+		source   client.TokenSource
+		requests int
+		fails    error
+		code     api.Code
+	}{
+		"request retried whole": {accepted: "new", source: &renewingTokens{}, requests: 2},
+		"not twice":             {accepted: "another", source: &renewingTokens{}, requests: 2, code: "http_401"},
+		"not without another token": {accepted: "another", source: client.StaticToken("old"), requests: 1,
+			code: "http_401"},
+		"error of the token source": {accepted: "new", source: &renewingTokens{err: notLoggedIn}, requests: 1,
+			fails: notLoggedIn, code: api.CodeInternal},
+	} {
 		var bodies []string
-		source := &renewingTokens{}
-		if err := redeem(serve(t, accepting("new", &bodies), withTokens(source))); err != nil {
-			t.Fatal(err)
+		err := redeem(serve(t, accepting(test.accepted, &bodies), withTokens(test.source)))
+		if !errors.Is(err, test.fails) && test.fails != nil || api.CodeOf(err) != test.code {
+			t.Errorf("%s: %v", name, err)
 		}
-		if len(bodies) != 2 || bodies[0] != bodies[1] || bodies[1] == "" || source.replaced != 1 {
-			t.Errorf("%d replacements, bodies %q", source.replaced, bodies)
+		if len(bodies) != test.requests || bodies[0] == "" || bodies[len(bodies)-1] != bodies[0] {
+			t.Errorf("%s: sent %q", name, bodies)
 		}
-	})
-	t.Run("not twice", func(t *testing.T) {
-		var bodies []string
-		err := redeem(serve(t, accepting("another", &bodies), withTokens(&renewingTokens{})))
-		if api.CodeOf(err) != "http_401" || len(bodies) != 2 {
-			t.Errorf("%d requests, %v", len(bodies), err)
-		}
-	})
-	t.Run("not without another token", func(t *testing.T) {
-		var bodies []string
-		err := redeem(serve(t, accepting("another", &bodies), withTokens(client.StaticToken("old"))))
-		if api.CodeOf(err) != "http_401" || len(bodies) != 1 {
-			t.Errorf("%d requests, %v", len(bodies), err)
-		}
-	})
-	t.Run("error of the token source", func(t *testing.T) {
-		var bodies []string
-		reason := errors.New("not logged in")
-		err := redeem(serve(t, accepting("new", &bodies), withTokens(&renewingTokens{err: reason})))
-		if err == nil || err.Error() != "not logged in" || !errors.Is(err, reason) {
-			t.Errorf("got %v", err)
-		}
-	})
+	}
 }
