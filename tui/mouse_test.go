@@ -15,19 +15,6 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// click clicks on a text of the screen.
-func click(t *testing.T, d *tuitest.Driver, text string) {
-	t.Helper()
-	for y, line := range strings.Split(d.Screen(), "\n") {
-		if before, _, ok := strings.Cut(line, text); ok {
-			d.Send(tea.MouseMsg{X: display.Width(before), Y: y, Action: tea.MouseActionPress,
-				Button: tea.MouseButtonLeft})
-			return
-		}
-	}
-	t.Fatalf("%q is not on the screen:\n%s", text, d.Screen())
-}
-
 func wheel(d *tuitest.Driver, button tea.MouseButton) {
 	d.Send(tea.MouseMsg{X: 40, Y: 10, Action: tea.MouseActionPress, Button: button})
 }
@@ -36,11 +23,11 @@ func TestClickOnAFooterHintRunsIt(t *testing.T) {
 	p := &probe{offers: []actions.Offer{actions.Offer{ID: actions.Redeem, Hint: "redeem 2 marked"},
 		actions.Offer{ID: actions.CopyID}}}
 	d := probed(t, p)
-	click(t, d, "2 marked")
+	d.Play("click: 2 marked")
 	if len(p.done) != 1 || !p.has(actions.Redeem) {
 		t.Fatalf("done: %v", p.done)
 	}
-	click(t, d, "y copy")
+	d.Play("click: y copy")
 	if len(p.done) != 2 || !p.has(actions.CopyID) {
 		t.Fatalf("done: %v", p.done)
 	}
@@ -48,15 +35,15 @@ func TestClickOnAFooterHintRunsIt(t *testing.T) {
 	lines := strings.Split(d.Screen(), "\n")
 	last := display.Width(strings.TrimRight(lines[23], " ")) - 1 // the end of "? keys"
 	d.Send(tea.MouseMsg{X: last, Y: 23, Action: tea.MouseActionPress, Button: tea.MouseButtonLeft})
-	d.See("Find: ")
-	click(t, d, "esc cancel")
-	d.Gone("Find: ")
+	d.Play(`
+		=> Find:
+		click: esc cancel => ≠ Find:`)
 	if len(p.done) != 2 {
 		t.Errorf("done: %v", p.done)
 	}
 	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "city", Label: "City"})
 	p.offers = actions.Enabled(actions.Submit)
-	if click(t, d, "enter send"); !p.has(actions.Submit) {
+	if d.Play("click: enter send"); !p.has(actions.Submit) {
 		t.Errorf("done: %v", p.done)
 	}
 }
@@ -68,8 +55,9 @@ func TestClickChoosesAnOption(t *testing.T) {
 		d.Resize(size[0], size[1])
 		d.Send(screen.Pick{Title: "Which?", Options: []string{"one", "two", "three"},
 			Then: func(index int) tea.Cmd { chosen = index; return nil }})
-		click(t, d, "Find: ")
-		click(t, d, "two")
+		d.Play(`
+			click: Find:
+			click: two`)
 		if chosen != 1 || d.App.Overlay() != nil {
 			t.Errorf("%v: chose %d", size, chosen)
 		}
@@ -79,13 +67,11 @@ func TestClickChoosesAnOption(t *testing.T) {
 func TestClickOnAHeadingOfTheHelpChoosesNothing(t *testing.T) {
 	p := &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)}
 	d := probed(t, p)
-	d.Press("?")
-	click(t, d, "Everywhere")
-	if d.App.Overlay() == nil {
-		t.Fatal("the help is closed")
-	}
-	click(t, d, "Copy the id")
-	if d.App.Overlay() != nil || !p.has(actions.CopyID) {
+	d.Play(`
+		?
+		click: Everywhere => Keys
+		click: Copy the id => ≠ Keys`)
+	if !p.has(actions.CopyID) {
 		t.Errorf("done: %v", p.done)
 	}
 }
@@ -119,21 +105,21 @@ func TestClickAnswersAQuestion(t *testing.T) {
 	ask := screen.Confirm{Title: "Delete it?", Text: "It goes offline now.", Yes: "delete",
 		Then: func() tea.Cmd { yes++; return nil }}
 	d.Send(ask)
-	click(t, d, "y delete")
+	d.Play("click: y delete")
 	if yes > 0 || d.App.Overlay() == nil {
 		t.Fatal("a second click confirmed it")
 	}
 	d.Elapse(time.Second)
-	click(t, d, "It goes offline")
+	d.Play("click: It goes offline")
 	if yes > 0 || d.App.Overlay() == nil {
 		t.Fatal("a click on the text answered it")
 	}
-	click(t, d, "delete   n no")
+	d.Play("click: delete   n no")
 	if yes != 1 || d.App.Overlay() != nil {
 		t.Fatalf("confirmed %d times", yes)
 	}
 	d.Send(ask)
-	click(t, d, "n no")
+	d.Play("click: n no")
 	if yes != 1 || d.App.Overlay() != nil {
 		t.Errorf("confirmed %d times", yes)
 	}

@@ -58,10 +58,7 @@ func TestScreensAtFreeServers(t *testing.T) {
 
 // finds looks for the perks of a city. What the server ignored is said.
 func (o *otherServer) finds() {
-	o.Press("/")
-	o.Type("city:York\n")
-	o.Settle()
-	o.See(specserver.Title(1))
+	o.Play(`/ "city:York\n" settle => ` + specserver.Title(1))
 	if o.Shows("This service ignored city: 25 of these 50 do not fit.") != o.IgnoresWords {
 		o.t.Errorf("about the filter the screen says\n%s", o.Screen())
 	}
@@ -71,11 +68,9 @@ func (o *otherServer) finds() {
 func (o *otherServer) redeems() {
 	perk, user := o.PerkID(1), o.UserID(1)
 	o.open(screen.ToPerk{ID: perk})
-	o.See(specserver.Title(1))
-	o.Press("r")
-	o.Type(user)
-	o.Press("ctrl+s", "y")
-	o.Settle()
+	o.Play(`
+		=> ` + specserver.Title(1) + `
+		r "` + user + `" ctrl+s y settle`)
 	o.See(map[specserver.NewStatus]string{
 		specserver.StatusApproved: "[redeemed]", specserver.StatusEmpty: "[redeemed]",
 		specserver.StatusPending: "[waiting for approval]", specserver.StatusRejected: "[rejected]",
@@ -104,29 +99,18 @@ func (o *otherServer) edits() {
 	for n := 1; n <= 2; n++ { // the second has no description, position and images
 		id := o.PropertyID(n)
 		o.open(screen.ToProperty{ID: api.PropertyID(id)})
-		o.See("Property "+id, fmt.Sprintf("Flat %d", n))
-		o.Press("/")
-		o.Type("price\n")
-		o.Press("ctrl+u")
-		o.Type("99.90")
-		o.Press("ctrl+s", "ctrl+s")
-		o.Settle()
-		o.See("Saved property " + id + ": price per week.")
+		o.Play(fmt.Sprintf(`
+			=> Property ID | Flat %d
+			/ "price\n" ctrl+u "99.90" ctrl+s ctrl+s settle => Saved property ID: price per week.`, n), "ID", id)
 		changed(specserver.Change{PropertyID: id, Fields: map[string]string{"price_pw": "99.90"}})
 	}
 	id := o.PropertyID(3)
 	o.open(screen.ToProperty{ID: api.PropertyID(id)})
-	o.Press("ctrl+x")
-	o.Type("delete\n")
-	o.Settle()
-	o.See("Deleted property " + id)
+	o.Play(`ctrl+x "delete\n" settle => Deleted property ` + id)
 	changed(specserver.Change{PropertyID: id, Deleted: true})
 	id = o.PropertyID(specserver.Properties) // another client's
 	o.open(screen.ToProperty{ID: api.PropertyID(id)})
-	o.Press("ctrl+x")
-	o.Type("delete\n")
-	o.Settle()
-	o.See("Property "+id+" was not deleted.", "You may not change this property")
+	o.Play(`ctrl+x "delete\n" settle => Property ` + id + ` was not deleted. | You may not change this property`)
 	changed(specserver.Change{PropertyID: o.PropertyID(3), Deleted: true})
 }
 
@@ -149,11 +133,7 @@ func TestListsWithoutCountsAreWalkedToTheirEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := atOtherServer(t, test.freedoms)
 			o.See("Offer 001", test.first)
-			for range 2 {
-				o.Press("n")
-				o.Settle()
-			}
-			o.See(test.last)
+			o.Play(`n settle n settle => ` + test.last)
 		})
 	}
 }
