@@ -169,7 +169,8 @@ func (o Operations) readAudit(
 func (q AuditQuery) Statement(d *Dialect, redemptions, entries AuditFilter) (text string, args []any) {
 	text, args = q.union(d, redemptions, entries)
 	if text != "" && q.Last > 0 {
-		text = `SELECT * FROM (` + text + d.AuditNewestFirst + fmt.Sprintf(` LIMIT %d`, q.Last) + `) AS entries`
+		newestFirst := strings.ReplaceAll(d.AuditOldestFirst, `,`, ` DESC,`) + ` DESC`
+		text = `SELECT * FROM (` + text + newestFirst + fmt.Sprintf(` LIMIT %d`, q.Last) + `) AS entries`
 	}
 	if text != "" {
 		text += d.AuditOldestFirst

@@ -51,19 +51,18 @@ type Dialect struct {
 	StockPerk  string // column of perk_stock and of redemptions that refers to the perk
 	EmptyIndex string // a statement that empties the table derived from perks
 
-	OnCommitDrop                   string // ends the definition of a temporary table
-	Stock                          string // joins perk_stock AS s to perks AS p
-	RedemptionColumns, Redemptions string // what ScanRedemption reads, and what follows FROM: redemptions AS r
-	RedemptionsOfUser              string // Redemptions of user @user alone
-	PerkOfEach                     string // joins perks AS p to RedemptionsOfUser, unless these have them
-	RedemptionPerk, PerkKey        string // column of redemptions AS r, and the column of perks that it refers to
-	IndexedPerk                    string // RedemptionPerk as an index of redemptions has it
-	RedemptionDay                  string // of redemptions AS r: the day in UTC, as a number since 1970
-	ByCodePoint                    string // follows a text, to compare it by code point
-	// RedemptionOrder is that of all redemptions and of one user's, and FilteredOrder that of others, which only
-	// indexes for their filters have.
-	RedemptionOrder, FilteredOrder Order
-	OrderOfUser                    Order // of RedemptionsOfUser with PerkOfEach
+	JSONObject                    string // the function that makes a JSON object of names and values
+	OnCommitDrop                  string // ends the definition of a temporary table
+	Stock                         string // joins perk_stock AS s to perks AS p
+	Redemptions, PerkOfRedemption string // what follows FROM: redemptions AS r, and its id of the perk
+	RedemptionsOfUser             string // Redemptions of user @user alone
+	PerkOfEach                    string // joins perks AS p to RedemptionsOfUser, unless these have them
+	RedemptionPerk, PerkKey       string // column of redemptions AS r, and the column of perks that it refers to
+	IndexedPerk                   string // RedemptionPerk as an index of redemptions has it
+	RedemptionDay                 string // of redemptions AS r: the day in UTC, as a number since 1970
+	ByCodePoint                   string // follows a text, to compare it by code point
+	FilteredTime                  string // redeemed_at of redemptions AS r, as only the indexes for filters have it
+	PerkOrder                     Order  // of perks AS p
 
 	// WordsType is the type of a listing's words, HasWords the condition that properties AS w have all of some words,
 	// named in args, and PropertiesWithWords follows FROM: those that the index of words has for @words, of which it
@@ -78,10 +77,10 @@ type Dialect struct {
 	ListSettings        string                    // a statement at the beginning of a list's snapshot, or ""
 	Indexed             func(index string) string // follows a table, which is then read by the index
 
-	AuditRedemptions, AuditEntries     AuditSource
-	AuditID                            string // column of audit that numbers its rows
-	AuditOldestFirst, AuditNewestFirst string // ORDER BY for the union of AuditRedemptions and AuditEntries
-	AuditInCommitOrder                 string // the same; an entry comes after all that its transaction has seen
+	AuditRedemptions, AuditEntries AuditSource
+	AuditID                        string // column of audit that numbers its rows
+	AuditOldestFirst               string // ORDER BY for the union of AuditRedemptions and AuditEntries
+	AuditInCommitOrder             string // the same; an entry comes after all that its transaction has seen
 
 	// LockAudit is a lock of Locks. BeginRemoving and EndRemoving enclose the removal of archived entries in a
 	// transaction, and AuditGone says before that those from $1 to $2 are gone.

@@ -205,6 +205,16 @@ func (o Operations) ImportPerks(
 	return o.db.Import(ctx, perks)
 }
 
+// AuditPerks records changes of the fields that redemptions depend on and the API does not show.
+func (d *Dialect) AuditPerks(by Actor, at time.Time) Step {
+	return Step{Args: []any{at, string(by), ActionUpdatePerk, PerkSubjectPrefix}, Text: `
+		INSERT INTO audit (at, actor, action, subject, before, after)
+		SELECT $1, $2, $3, $4 || new.id, ` + d.JSONObject + `('stock', s.stock, 'approval', p.approval),
+			` + d.JSONObject + `('stock', new.stock, 'approval', new.approval)
+		FROM staged AS new CROSS JOIN perks AS p ` + d.Stock + `
+		WHERE p.id = new.id AND (s.stock, p.approval) IS DISTINCT FROM (new.stock, new.approval) ORDER BY new.seq`}
+}
+
 // mergePerkCategories creates unknown categories, in the order in which records name them, and gives every record the
 // name of its category in the category's own spelling.
 func mergePerkCategories(tx Tx) error {

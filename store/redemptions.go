@@ -15,7 +15,13 @@ import (
 	"example.com/perks/api"
 )
 
-// ScanRedemption reads the dialect's RedemptionColumns.
+// RedemptionColumns are those of redemptions that ScanRedemption reads. status is r.status, or r.first_status for a
+// redemption as it was made: nothing else of it changes.
+func (d *Dialect) RedemptionColumns(status string) string {
+	return `r.id, ` + d.PerkOfRedemption + `, r.user_id, r.redeemed_at, ` + status + `, r.metadata`
+}
+
+// ScanRedemption reads RedemptionColumns.
 func ScanRedemption(r Scanner) (redemption api.Redemption, err error) {
 	var metadata string
 	err = r.Scan(&redemption.ID, &redemption.PerkID, &redemption.UserID, &redemption.RedeemedAt, &redemption.Status,
@@ -24,12 +30,8 @@ func ScanRedemption(r Scanner) (redemption api.Redemption, err error) {
 	return redemption, err
 }
 
-// RecordColumns are columns of redemptions AS r, which come before the dialect's RedemptionColumns in an
-// api.RedemptionRecord. A voided redemption is stored as rejected, because both are not live.
-const RecordColumns = `r.client_id, r.decided_at, r.reason, r.voided, `
-
-// ScanRedemptionRecord reads RecordColumns and RedemptionColumns.
-func ScanRedemptionRecord(r Scanner) (record api.RedemptionRecord, err error) {
+// scanRedemptionRecord reads what selectRedemptions selects.
+func scanRedemptionRecord(r Scanner) (record api.RedemptionRecord, err error) {
 	var isVoided bool
 	record.Redemption, err = ScanRedemption(ScanAfter(r, &record.ClientID, &record.DecidedAt, &record.Reason,
 		&isVoided))
@@ -39,18 +41,18 @@ func ScanRedemptionRecord(r Scanner) (record api.RedemptionRecord, err error) {
 	return record, err
 }
 
-// RedemptionOrder sorts redemptions AS r. perkID is the column of the perk's id, and redeemedAt the time or what
-// follows from it.
-func RedemptionOrder(perkID, redeemedAt string) Order {
+// redemptionOrder sorts redemptions AS r. redeemedAt is the time or what follows from it.
+func (d *Dialect) redemptionOrder(redeemedAt string) Order {
 	return Order{ID: `r.id`, Columns: map[string]SortColumn{
 		"redeemed_at": {redeemedAt, false, true}, "status": {`r.status`, false, false},
-		"perk_id": {perkID, false, false},
+		"perk_id": {d.PerkOfRedemption, false, false},
 		"user_id": {`r.user_id`, false, false}, "id": {`r.id`, false, false},
 	}}
 }
 
-// OrderOfUser is an order of redemptions AS r that can also sort by the fields of perks AS p.
-func OrderOfUser(redemptions, perks Order) Order {
+// orderOfUser sorts the redemptions of a user, also by the fields of perks AS p.
+func (d *Dialect) orderOfUser() Order {
+	redemptions, perks := d.redemptionOrder(`r.redeemed_at`), d.PerkOrder
 	perks.Columns, perks.ID = maps.Clone(perks.Columns), redemptions.ID
 	maps.Copy(perks.Columns, redemptions.Columns)
 	perks.Columns["created_at"] = redemptions.Columns["redeemed_at"]
@@ -63,7 +65,7 @@ func (q RedemptionQuery) sortsByPerks() bool {
 	return slices.ContainsFunc(q.Sort, func(key api.SortKey) bool { return redemptionSortValues[key.Field] == nil })
 }
 
-// redemptionSortValues are what redemptions sort by, as RedemptionOrder has it in SQL.
+// redemptionSortValues are what redemptions sort by, as redemptionOrder has it in SQL.
 var redemptionSortValues = map[string]func(api.RedemptionRecord) any{
 	"id":          func(r api.RedemptionRecord) any { return r.ID },
 	"perk_id":     func(r api.RedemptionRecord) any { return r.PerkID },
@@ -112,19 +114,20 @@ func (o Operations) Redemption(ctx context.Context, id string) (api.RedemptionRe
 }
 
 func (o Operations) redemption(q Querier, id string) (api.RedemptionRecord, error) {
-	return OneOr(RedemptionNotFound(id), q, ScanRedemptionRecord,
+	return OneOr(RedemptionNotFound(id), q, scanRedemptionRecord,
 		o.db.selectRedemptions(o.db.Redemptions)+` WHERE r.id = $1`, id)
 }
 
+// selectRedemptions selects records. A voided redemption is stored as rejected, because both are not live.
 func (d *Dialect) selectRedemptions(from string) string {
-	return `SELECT ` + RecordColumns + d.RedemptionColumns + ` FROM ` + from
+	return `SELECT r.client_id, r.decided_at, r.reason, r.voided, ` + d.RedemptionColumns(`r.status`) + ` FROM ` + from
 }
 
 func (o Operations) ExportRedemptions(
 	ctx context.Context, status api.RedemptionStatus,
 ) iter.Seq2[api.RedemptionRecord, error] {
 	where, _, _ := o.db.redemptionConditions(RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: status}})
-	return stream(ctx, o.db, "export redemptions", ScanRedemptionRecord,
+	return stream(ctx, o.db, "export redemptions", scanRedemptionRecord,
 		o.db.selectRedemptions(o.db.Redemptions)+` WHERE `+where+` ORDER BY r.id`)
 }
 
@@ -133,13 +136,13 @@ func (o Operations) ExportRedemptions(
 // if the statuses are literals, and the condition of the index is repeated. Of = 'approved' it would expect few, and
 // sort them.
 func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, args Named, order Order) {
-	conditions, args, order := []string{`true`}, Named{}, d.FilteredOrder
+	conditions, args, order := []string{`true`}, Named{}, d.redemptionOrder(d.FilteredTime)
 	add := func(condition, name string, value any) {
 		conditions, args[name] = append(conditions, condition), value
 	}
 	isLive := query.Status == "" || query.Status == api.StatusApproved
 	if query.UserID != "" || isLive && query.PerkID == "" && query.ClientID == "" {
-		order = d.RedemptionOrder
+		order = d.redemptionOrder(`r.redeemed_at`)
 	}
 	at := order.Columns["redeemed_at"].Text
 	if query.UserID != "" {
@@ -197,7 +200,7 @@ func (o Operations) listRedemptions(q Querier, query RedemptionQuery) (list List
 	per := query.Window.PerPage
 	for i := 0; i < len(parts) && len(list.Items) <= per; i++ {
 		args["take"] = per + 1 - len(list.Items)
-		more, err := All(q, ScanRedemptionRecord, parts[i], args)
+		more, err := All(q, scanRedemptionRecord, parts[i], args)
 		if err != nil {
 			return list, err
 		}
@@ -250,7 +253,7 @@ func (d *Dialect) RedemptionPage(query RedemptionQuery) (parts []string, args Na
 	where, args, order := d.redemptionConditions(query)
 	from := d.Redemptions
 	if query.UserID != "" {
-		from, order = d.RedemptionsOfUser, d.OrderOfUser
+		from, order = d.RedemptionsOfUser, d.orderOfUser()
 		if query.sortsByPerks() {
 			from += d.PerkOfEach
 		}

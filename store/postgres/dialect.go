@@ -16,13 +16,14 @@ var dialect = &store.Dialect{
 	// As redeeming does. A redemption's perk never changes, so it can be read before the lock.
 	LockStock: `SELECT FROM perk_stock WHERE perk_id = (SELECT perk_id FROM redemptions
 		WHERE id = $1) FOR UPDATE`,
-	SkipLocked:        ` FOR UPDATE SKIP LOCKED`,
-	StockPerk:         `perk_id`,
-	EmptyIndex:        `DELETE FROM perk_folds`,
-	OnCommitDrop:      `ON COMMIT DROP`,
-	Stock:             `JOIN perk_stock AS s ON s.perk_id = p.id`,
-	RedemptionColumns: redemptionColumns,
-	Redemptions:       `redemptions AS r`,
+	SkipLocked:       ` FOR UPDATE SKIP LOCKED`,
+	StockPerk:        `perk_id`,
+	EmptyIndex:       `DELETE FROM perk_folds`,
+	JSONObject:       `json_build_object`,
+	OnCommitDrop:     `ON COMMIT DROP`,
+	Stock:            `JOIN perk_stock AS s ON s.perk_id = p.id`,
+	Redemptions:      `redemptions AS r`,
+	PerkOfRedemption: `r.perk_id`,
 	// All redemptions of a user are sorted: they are few, because each is of another perk or not live. OFFSET 0 keeps
 	// PostgreSQL from searching an index of all redemptions.
 	RedemptionsOfUser: `(SELECT * FROM redemptions WHERE user_id = @user OFFSET 0) AS r`,
@@ -33,13 +34,12 @@ var dialect = &store.Dialect{
 	// PostgreSQL supposes that what a filter matches is spread evenly over time, and would read all redemptions in
 	// their order until there are enough. And whether a user has a perk it would look up among all redemptions of the
 	// perk. So the indexes for filters have expressions that are only used here.
-	IndexedPerk:     `(r.perk_id || '')`,
-	RedemptionDay:   `(r.redeemed_at AT TIME ZONE 'UTC')::date - DATE '1970-01-01'`,
-	ByCodePoint:     ` COLLATE "C"`,
-	RedemptionOrder: store.RedemptionOrder(`r.perk_id`, `r.redeemed_at`),
-	FilteredOrder:   store.RedemptionOrder(`r.perk_id`, `(r.redeemed_at AT TIME ZONE 'UTC')`),
-	OrderOfUser:     store.OrderOfUser(store.RedemptionOrder(`r.perk_id`, `r.redeemed_at`), perkOrder),
-	WordsType:       `tsvector`,
+	IndexedPerk:   `(r.perk_id || '')`,
+	RedemptionDay: `(r.redeemed_at AT TIME ZONE 'UTC')::date - DATE '1970-01-01'`,
+	ByCodePoint:   ` COLLATE "C"`,
+	FilteredTime:  `(r.redeemed_at AT TIME ZONE 'UTC')`,
+	PerkOrder:     perkOrder,
+	WordsType:     `tsvector`,
 	HasWords: func(words []string, args store.Named) string {
 		args["words"] = queryOf(words)
 		return `w.words @@ @words::tsquery`
@@ -75,7 +75,6 @@ var dialect = &store.Dialect{
 	// A redemption sorts before other entries of the same instant, because it is made before it is decided. Two indexes
 	// give the order of time, so that only entries of one instant are sorted.
 	AuditOldestFirst: ` ORDER BY at, source, entry, redemption`,
-	AuditNewestFirst: ` ORDER BY at DESC, source DESC, entry DESC, redemption DESC`,
 	// The times are those of many servers. A transaction gets its number when it first writes, after it has seen what
 	// it changes.
 	AuditInCommitOrder: ` ORDER BY arrived, at, source, entry, redemption`,

@@ -136,7 +136,7 @@ var stagedFoldColumns = []store.Column{{Name: "description_fold"}, {Name: "image
 // rows are neither written nor locked.
 func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int64, err error) {
 	err = store.Run(tx.Exec,
-		store.Step{Text: auditPerks, Args: []any{at, string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix}},
+		dialect.AuditPerks(by, at),
 		store.Step{Text: updatePerks, Args: []any{at}, Count: &changed},
 		store.Step{Text: insertPerks, Args: []any{at}, Count: &created},
 		store.Step{Text: deleteFolds},
@@ -151,15 +151,6 @@ func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int
 	)
 	return created, changed, err
 }
-
-// auditPerks records changes of the fields that redemptions depend on and the API does not show.
-const auditPerks = `
-	INSERT INTO audit (at, actor, action, subject, before, after)
-	SELECT $1, $2, $3, $4 || new.id,
-		json_build_object('stock', stock.stock, 'approval', old.approval)::text,
-		json_build_object('stock', new.stock, 'approval', new.approval)::text
-	FROM staged AS new JOIN perks AS old ON old.id = new.id JOIN perk_stock AS stock ON stock.perk_id = old.id
-	WHERE (stock.stock, old.approval) IS DISTINCT FROM (new.stock, new.approval) ORDER BY new.seq`
 
 var (
 	updated  = store.ImportedPerkFields + ", created_at, updated_at, words"

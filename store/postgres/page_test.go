@@ -49,7 +49,7 @@ func wholeList(t *testing.T, v view, s *search) []string {
 	return must(store.All(v, store.ScanValue[string], `
 		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p
 			WHERE `+s.Where()+s.andAvailable(manyMatches)+` ORDER BY `+order.show,
-		customPlan, s.args))(t)
+		customPlan, s.Args))(t)
 }
 
 func requireSamePage(t *testing.T, v view, s *search, page int64, list []string) {

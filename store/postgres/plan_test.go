@@ -106,11 +106,11 @@ func combinedFiltersUseAnIndex(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
 		inSearch(t, db, filter.query, func(v view, s *search, total int64) {
 			count := plan{what: filter.name + ": the count",
-				text: explain(t, v, store.CountText(s.matches(), 0), customPlan, s.args)}
+				text: explain(t, v, store.CountText(s.matches(), 0), customPlan, s.Args)}
 			count.requireConditions(t)
 			if s.Query.AvailableTo != "" {
 				taken := plan{what: filter.name + ": the count of what is taken",
-					text: explain(t, v, s.countUnavailable(total), customPlan, s.args)}
+					text: explain(t, v, s.countUnavailable(total), customPlan, s.Args)}
 				taken.requireConditions(t)
 			}
 		})

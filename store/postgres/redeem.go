@@ -353,5 +353,3 @@ func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
 	}
 	return c
 }
-
-const redemptionColumns = `r.id, r.perk_id, r.user_id, r.redeemed_at, r.status, r.metadata`

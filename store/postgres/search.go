@@ -17,7 +17,6 @@ type search struct {
 	view        view
 	unavailable int64        // how many perks are unavailable to the user, whether they match or not
 	circle      store.Circle // of candidates, if the query has Near
-	args        pgx.NamedArgs
 }
 
 const (
@@ -59,13 +58,12 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 	s.Search = store.NewSearch(query, categories, inCategories)
 	s.Version = version
 	s.SetOrder(perkOrder, `strpos`)
-	s.args = s.Args
 	if query.Near != nil {
 		s.setCircle(store.Circle(*query.Near))
 	}
 	if s.HasWords() {
 		s.Require(withWords)
-		s.args["words"] = queryOf(s.Words)
+		s.Args["words"] = queryOf(s.Words)
 	}
 	return s, nil
 }
@@ -80,7 +78,7 @@ func (s *search) setCircle(around store.Circle) {
 		first, last = append(first, cells.First), append(last, cells.Last)
 	}
 	s.circle = around
-	s.args["first"], s.args["last"], s.args["haversine"] = first, last, around.Haversine()
+	s.Args["first"], s.Args["last"], s.Args["haversine"] = first, last, around.Haversine()
 }
 
 // inRanges reads the cells of a circle range by range from an index that has all columns a circle needs. OFFSET 0 keeps
@@ -126,18 +124,18 @@ const customPlan = pgx.QueryExecModeExec
 
 // values are the arguments of the search and of a page.
 func (s *search) values(reach store.Fetch) []any {
-	s.args["skip"], s.args["take"] = reach.Skip, reach.Take
-	return []any{customPlan, s.args}
+	s.Args["skip"], s.Args["take"] = reach.Skip, reach.Take
+	return []any{customPlan, s.Args}
 }
 
 func (s *search) Distances(ids []string) ([]int64, error) {
 	if s.Query.Near == nil {
 		return make([]int64, len(ids)), nil
 	}
-	s.args["ids"] = ids
+	s.Args["ids"] = ids
 	return store.All(s.view, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+`
 		FROM unnest(@ids::text[]) WITH ORDINALITY AS page (id, n) JOIN perks AS p ON p.id = page.id
-			ORDER BY page.n`, customPlan, s.args)
+			ORDER BY page.n`, customPlan, s.Args)
 }
 
 func (s *search) ReadAfter(reach store.Fetch, matching int64) ([]api.Perk, error) {
@@ -159,10 +157,10 @@ func (s *search) EveryID(step, matching int64) (ids perkIDs, err error) {
 	if s.HasOrderedScan() {
 		candidates = `perks AS p WHERE ` + s.Where()
 	}
-	s.args["step"] = step
+	s.Args["step"] = step
 	for id, err := range store.Each(s.view, store.ScanValue[string], `
 		SELECT id FROM (SELECT p.id, row_number() OVER (ORDER BY `+order+`) AS n FROM `+candidates+`) AS list
-		WHERE n % @step = 0 ORDER BY n`, customPlan, s.args) {
+		WHERE n % @step = 0 ORDER BY n`, customPlan, s.Args) {
 		if err != nil {
 			return perkIDs{}, err
 		}
@@ -324,13 +322,13 @@ func (s *search) HasOrderedScan() bool {
 func (s *search) orderedScan(reach store.Fetch) string {
 	need := reach.Skip + reach.Take
 	where := s.Where() + s.andAvailable(need)
-	ranges := s.Order.Ranges(s.Query.Sort, s.Query.After, s.args)
+	ranges := s.Order.Ranges(s.Query.Sort, s.Query.After, s.Args)
 	skipsExpired := s.SortsBy("valid_to") && s.Query.OnlyValid()
 	if s.Query.After == nil && !skipsExpired && (len(ranges) == 1 || !s.Query.Sort[0].Desc) {
 		return `perks AS p WHERE ` + where
 	}
 	order, _ := s.Order.Within(s.Query.Sort, reach.FromEnd)
-	s.args["most"] = need
+	s.Args["most"] = need
 	for i, condition := range ranges {
 		if skipsExpired && !strings.HasPrefix(condition, `p.valid_to IS NULL`) {
 			condition += ` AND p.valid_to > @at`
@@ -347,7 +345,7 @@ func (s *search) following(reach store.Fetch, total int64) string {
 		return s.orderedScan(reach)
 	}
 	return s.allMatches(total) + ` WHERE (` +
-		strings.Join(s.Order.Ranges(s.Query.Sort, s.Query.After, s.args), ` OR `) + `)`
+		strings.Join(s.Order.Ranges(s.Query.Sort, s.Query.After, s.Args), ` OR `) + `)`
 }
 
 // isIndexOrder reports whether an index has exactly the order of the list.
@@ -365,14 +363,14 @@ func (s *search) isRelevantFirst() bool {
 
 // indexPrefix is the matches among the first perks of the order.
 func (s *search) indexPrefix(order string, most int64) string {
-	s.args["most"] = most
+	s.Args["most"] = most
 	return `(SELECT * FROM perks AS p ORDER BY ` + order + ` LIMIT @most) AS p
 		WHERE ` + s.Where() + s.andAvailable(most)
 }
 
 // fromEachCell is the first matches of each cell, as many as the page may need.
 func (s *search) fromEachCell(order string, need int64) string {
-	s.args["most"] = need
+	s.Args["most"] = need
 	return `unnest(@first::integer[], @last::integer[]) AS cells (first, last)
 		CROSS JOIN generate_series(cells.first, cells.last) AS cell (number)
 		CROSS JOIN LATERAL (SELECT * FROM perks AS p WHERE p.cell = cell.number
@@ -396,7 +394,7 @@ func (s *search) CountMatches(most int64) (store.Count, error) {
 }
 
 func (s *search) CountUnavailable(matching int64) (int64, error) {
-	return store.One(s.view, store.ScanValue[int64], s.countUnavailable(matching), customPlan, s.args)
+	return store.One(s.view, store.ScanValue[int64], s.countUnavailable(matching), customPlan, s.Args)
 }
 
 // matches is what follows FROM.

@@ -11,17 +11,17 @@ import (
 var dialect = &store.Dialect{
 	StockPerk:         `perk`,
 	EmptyIndex:        `INSERT INTO perk_words (perk_words) VALUES ('delete-all')`,
+	JSONObject:        `json_object`,
 	Stock:             `CROSS JOIN perk_stock AS s ON s.perk = p.row`,
-	RedemptionColumns: redemptionColumns,
 	Redemptions:       redemptionsAndPerks,
+	PerkOfRedemption:  `p.id`,
 	RedemptionsOfUser: redemptionsAndPerks,
 	RedemptionPerk:    `r.perk`,
 	PerkKey:           `row`,
 	IndexedPerk:       `r.perk`,
 	RedemptionDay:     `r.redeemed_at / 86400000000`,
-	RedemptionOrder:   store.RedemptionOrder(`p.id`, `r.redeemed_at`),
-	FilteredOrder:     store.RedemptionOrder(`p.id`, `r.redeemed_at`),
-	OrderOfUser:       store.OrderOfUser(store.RedemptionOrder(`p.id`, `r.redeemed_at`), perkOrder),
+	FilteredTime:      `r.redeemed_at`,
+	PerkOrder:         perkOrder,
 	WordsType:         `text`,
 	// Looking up each listing in the index of words takes longer than looking at its words.
 	HasWords: func(words []string, args store.Named) string {
@@ -73,7 +73,6 @@ var dialect = &store.Dialect{
 	AuditGone:     `UPDATE audit_archived SET row = max(row, $1, $2)`,
 	// A redemption sorts before other entries of the same instant, because it is made before it is decided.
 	AuditOldestFirst: ` ORDER BY at, source, seq`,
-	AuditNewestFirst: ` ORDER BY at DESC, source DESC, seq DESC`,
 	// An entry comes after the last redemption that there was.
 	AuditInCommitOrder: ` ORDER BY redemption, source, seq`,
 }

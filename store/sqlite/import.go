@@ -135,7 +135,7 @@ func (s *session) planPerks(by store.Actor, at time.Time) (created, changed int6
 	var all int64
 	err = store.Run(s.Exec,
 		store.Step{Text: dropUnchangedPerks},
-		store.Step{Text: auditPerks, Args: []any{at, string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix}},
+		dialect.AuditPerks(by, at),
 		store.Step{Text: `CREATE TEMP TABLE targets (staged INTEGER PRIMARY KEY, perk INTEGER, known INTEGER,
 			created_at INTEGER, stock INTEGER)`},
 		store.Step{Count: &all, Text: `
@@ -184,14 +184,6 @@ func (s *session) withIndexesOf(table, written string, work func() error) error 
 const putStock = `
 	INSERT INTO perk_stock (perk, stock) SELECT perk, stock FROM targets WHERE true
 	ON CONFLICT (perk) DO UPDATE SET stock = excluded.stock`
-
-// auditPerks records changes of the fields that redemptions depend on and the API does not show.
-const auditPerks = `
-	INSERT INTO audit (at, actor, action, subject, before, after)
-	SELECT $1, $2, $3, $4 || new.id, json_object('stock', stock.stock, 'approval', old.approval),
-		json_object('stock', new.stock, 'approval', new.approval)
-	FROM staged AS new CROSS JOIN perks AS old ON old.id = new.id CROSS JOIN perk_stock AS stock ON stock.perk = old.row
-	WHERE (stock.stock, old.approval) IS NOT (new.stock, new.approval) ORDER BY new.seq`
 
 var (
 	dropUnchangedPerks = `

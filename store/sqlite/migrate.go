@@ -23,9 +23,8 @@ func Status(ctx context.Context, path string) (migrations []store.Migration, err
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return knownMigrations(), nil
 	}
-	err = readAt(ctx, path, func(v view) (err error) {
-		migrations, err = appliedMigrations(v, knownMigrations())
-		return err
+	migrations, err = readAt(ctx, path, func(q store.Querier) ([]store.Migration, error) {
+		return appliedMigrations(q, knownMigrations())
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the migrations of %s: %w", path, explainCode(err))
@@ -34,10 +33,10 @@ func Status(ctx context.Context, path string) (migrations []store.Migration, err
 }
 
 // readAt runs work with a view of the database at path, which must exist.
-func readAt(ctx context.Context, path string, work func(view) error) error {
+func readAt[T any](ctx context.Context, path string, work func(store.Querier) (T, error)) (result T, err error) {
 	file, err := newFile(path)
 	if err != nil {
-		return err
+		return result, err
 	}
 	db := file.readers(nil)
 	defer db.Close()
@@ -112,11 +111,8 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 
 // LiveRecordsAt counts the records that only a live database has in the one at path, which must be migrated. It changes
 // nothing.
-func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, err error) {
-	err = readAt(ctx, path, func(v view) (err error) {
-		found, err = store.LiveRecordsIn(v)
-		return err
-	})
+func LiveRecordsAt(ctx context.Context, path string) (store.LiveRecords, error) {
+	found, err := readAt(ctx, path, store.LiveRecordsIn)
 	return found, fault("count the live records", err)
 }
 

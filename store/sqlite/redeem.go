@@ -59,12 +59,10 @@ func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error
 
 const redemptionsAndPerks = `redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk`
 
-const redemptionColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.status, r.metadata`
-
-// replay reads the redemption as it was made. Only its status can have changed since.
+// replay reads the redemption as it was made.
 func (s *session) replay(attempt store.RedeemAttempt, where string, id any) (first store.RedeemResult, err error) {
-	made, err := store.One(s, store.ScanRedemption, `SELECT r.id, p.id, r.user_id, r.redeemed_at, r.first_status,
-		r.metadata FROM `+redemptionsAndPerks+` WHERE `+where, id)
+	made, err := store.One(s, store.ScanRedemption,
+		`SELECT `+dialect.RedemptionColumns(`r.first_status`)+` FROM `+redemptionsAndPerks+` WHERE `+where, id)
 	if err != nil {
 		return first, err
 	}
