@@ -212,19 +212,14 @@ func TestReadsReturn304ForAMatchingETag(t *testing.T) {
 		"/partners/perks/users/alice", "/partners/perks/users/alice?type=redeemed", "/get-property/1"} {
 		response, _ := s.Get(token, s.URL+path)
 		tag := response.Header.Get("ETag")
-		for _, known := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+		for known, want := range map[string]int{tag: http.StatusNotModified, `"other"`: http.StatusOK} {
 			request := s.Request(token, "GET", s.URL+path, "")
 			request.Header.Set("If-None-Match", known)
 			again, body := s.Send(request)
-			if again.StatusCode != http.StatusNotModified || len(body) != 0 || again.Header.Get("ETag") != tag {
+			if again.StatusCode != want || (len(body) == 0) != (known == tag) || again.Header.Get("ETag") != tag {
 				t.Errorf("%s with If-None-Match %s: %d, ETag %s, %d bytes", path, known, again.StatusCode,
 					again.Header.Get("ETag"), len(body))
 			}
-		}
-		request := s.Request(token, "GET", s.URL+path, "")
-		request.Header.Set("If-None-Match", `"other"`)
-		if again, _ := s.Send(request); again.StatusCode != http.StatusOK {
-			t.Errorf("%s with another tag: %d", path, again.StatusCode)
 		}
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/server"
 	"example.com/perks/server/servertest"
-	"example.com/perks/store"
 )
 
 // counted returns the counters and gauges of a registry, and the sample counts of its histograms, by name and labels.
@@ -60,11 +59,7 @@ func measured(registry *prometheus.Registry) func(*server.Config) {
 
 func TestMetricsCountRequests(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	s := servertest.Start(t, measured(registry), servertest.WithClock(clockAt(10)))
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}},
-		store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
-	s.ImportSandboxPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
-	s.ImportUsers("alice")
+	s := fixture(t, measured(registry))
 	id, token := s.Caller()
 	reader := s.Token(api.ScopePerksRead)
 
@@ -88,9 +83,7 @@ func TestMetricsCountRequests(t *testing.T) {
 	redeem(token, s.LiveURL(), "none", "")
 	redeem(token, s.SandboxURL(), "tea", "")
 	redeem(reader, s.SandboxURL(), "tea", "") // refused before the attempt
-	wrong := s.Request("", "POST", s.URL+"/auth/token", "")
-	wrong.SetBasicAuth(id, "wrong")
-	s.Do(wrong, nil)
+	s.Do(tokenRequest(s, id, "wrong", "", ""), nil)
 
 	all := counted(t, registry)
 	want := map[string]map[string]float64{
@@ -167,9 +160,7 @@ func TestLimitsPanicsAndOutagesAreCounted(t *testing.T) {
 		s.Status(token, "GET", s.LiveURL()+"/perks/tea", "")
 	}
 	for range 12 {
-		wrong := s.Request("", "POST", s.URL+"/auth/token", "")
-		wrong.SetBasicAuth("acme", "wrong")
-		s.Do(wrong, nil)
+		s.Do(tokenRequest(s, "acme", "wrong", "", ""), nil)
 	}
 	all := counted(t, registry)
 	for name, series := range map[string]map[string]float64{

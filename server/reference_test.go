@@ -173,13 +173,9 @@ func TestFilesAreCached(t *testing.T) {
 			t.Errorf("%s: both forms have the ETag %s", address, packed.Header.Get("ETag"))
 		}
 		tag := packed.Header.Get("ETag")
-		for _, listed := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
-			response, body := raw(t, s.Request("", "GET", address, ""), "Accept-Encoding", "gzip",
-				"If-None-Match", listed)
-			if response.StatusCode != http.StatusNotModified || len(body) != 0 || response.Header.Get("ETag") != tag {
-				t.Errorf("%s, If-None-Match %s: status %d with %d bytes", address, listed, response.StatusCode,
-					len(body))
-			}
+		known, body := raw(t, s.Request("", "GET", address, ""), "Accept-Encoding", "gzip", "If-None-Match", tag)
+		if known.StatusCode != http.StatusNotModified || len(body) != 0 || known.Header.Get("ETag") != tag {
+			t.Errorf("%s, If-None-Match %s: status %d with %d bytes", address, tag, known.StatusCode, len(body))
 		}
 		get200(t, s, "GET", address, "If-None-Match", `"other"`)
 	}

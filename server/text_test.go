@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -185,6 +186,63 @@ func TestAddressesHaveNoInvalidHost(t *testing.T) {
 		request.RemoteAddr = "192.0.2.7:4711"
 		if got := s.address(request); got.String() != test.want+path {
 			t.Errorf("%q is at %s, want %s", text, got.String(), test.want+path)
+		}
+	}
+}
+
+// TestListedTags has a tag in the forms that caches send and that proxies make of it.
+func TestListedTags(t *testing.T) {
+	const plain, packed = `"abc"`, `"abc-gzip"`
+	for header, want := range map[string]string{
+		plain: plain, packed: packed, `"other", "abc"`: plain, `W/"other",W/"abc-gzip"`: packed,
+		`W/"abc"`:  plain,                                            // as nginx makes it when it compresses
+		`"abc-br"`: plain, `"abc-zstd"`: plain, `"abc--gzip"`: plain, // as Apache httpd and Jetty
+		"*": "",
+	} {
+		if form, isListed := listedTag([]string{`"first"`, header}, plain); !isListed || form != want {
+			t.Errorf("%s lists %q, %t, want %q", header, form, isListed, want)
+		}
+	}
+	for _, header := range []string{
+		"", `"other"`, `W/"other"`, `w/"abc"`, `W/W/"abc"`, "abc", `"abc`, `"ab"`, `"ABC"`, `"abc-x"`, `"-gzip"`,
+	} {
+		if form, isListed := listedTag([]string{header}, plain); isListed || form != "" {
+			t.Errorf("%s lists %q", header, form)
+		}
+	}
+}
+
+func TestTheProxyNamesTheClientAddress(t *testing.T) {
+	one, several := []netip.Prefix(nil), []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}
+	for _, test := range []struct {
+		name       string
+		proxies    []netip.Prefix
+		peer, says string
+		want       string
+	}{
+		{"no X-Forwarded-For", one, "10.0.0.1", "", "10.0.0.1"},
+		{"one proxy", one, "10.0.0.1", "203.0.113.9", "203.0.113.9"},
+		{"the caller claims to be another", one, "10.0.0.1", "198.51.100.1, 203.0.113.9", "203.0.113.9"},
+		{"a caller in the private network claims to be another", one, "10.0.0.1", "198.51.100.1, 10.0.0.7",
+			"10.0.0.7"},
+		{"with a port, as some write it", one, "10.0.0.1", "203.0.113.9:4711", "203.0.113.9"},
+		{"IPv6 in brackets", one, "10.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"},
+		{"IPv4 in IPv6", one, "::ffff:10.0.0.1", "::ffff:203.0.113.9", "203.0.113.9"},
+		{"no address", one, "10.0.0.1", "203.0.113.9, unknown", "10.0.0.1"},
+		{"an empty entry", one, "10.0.0.1", "203.0.113.9,", "10.0.0.1"},
+
+		{"two proxies", several, "10.0.0.1", "203.0.113.9, 10.0.0.2", "203.0.113.9"},
+		{"two proxies, and the caller claims to be a third", several, "10.0.0.1",
+			"198.51.100.1, 203.0.113.9, 10.0.0.2", "203.0.113.9"},
+		{"not through the proxy", several, "10.0.1.1", "203.0.113.9", "10.0.1.1"},
+		{"a proxy itself", several, "10.0.0.1", "10.0.0.2", "10.0.0.2"},
+		{"nonsense before a proxy", several, "10.0.0.1", "203.0.113.9, nonsense, 10.0.0.2", "10.0.0.2"},
+	} {
+		request := httptest.NewRequest(http.MethodGet, "/", nil)
+		request.RemoteAddr = netip.AddrPortFrom(netip.MustParseAddr(test.peer), 4711).String()
+		request.Header.Set("X-Forwarded-For", test.says)
+		if got := (proxies{true, test.proxies}).clientAddress(request); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}
 }

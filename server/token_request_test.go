@@ -26,38 +26,6 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-func TestABodyWithoutParametersIsIgnored(t *testing.T) {
-	s := servertest.Start(t)
-	id, secret := s.Client(api.ScopePerksRead)
-	for _, b := range []struct{ mediaType, body string }{
-		{"application/json", "null"}, {"application/json", "[]"}, {"application/json", `""`},
-		{"application/json", `[{"scope":"none"}]`}, {"", "null"},
-		{"text/plain", "garbage"}, {"text/plain", "{"}, {"text/xml", "<a/>"}, {"application/octet-stream", "\x00\xff"},
-		{"application/x-www-form-urlencoded", ""}, {"application/x-www-form-urlencoded", "null"},
-		{"multipart/form-data; boundary=x", "--x--"},
-	} {
-		if status := s.Do(tokenRequest(s, id, secret, b.mediaType, b.body), nil); status != http.StatusOK {
-			t.Errorf("%s %q: %d", b.mediaType, b.body, status)
-		}
-	}
-	for _, b := range []struct{ mediaType, body string }{ // which the description cannot express
-		{"application/json", " \n"}, {"application/json", "\ufeff"}, {"application/json", "\ufeff{}"},
-		{"no media type", "x"},
-	} {
-		response, _ := raw(t, tokenRequest(s, id, secret, b.mediaType, b.body))
-		if response.StatusCode != http.StatusOK {
-			t.Errorf("%s %q: %s", b.mediaType, b.body, response.Status)
-		}
-	}
-	var token api.Token
-	id, secret = s.Client()
-	// as fetch sends a string
-	s.Do(tokenRequest(s, id, secret, "text/plain;charset=UTF-8", `{"scope":"perks:read"}`), &token)
-	if token.Scope != "perks:read" {
-		t.Errorf("the scope is %q", token.Scope)
-	}
-}
-
 func TestTheSecretCanComeInAForm(t *testing.T) {
 	var logged bytes.Buffer
 	clock := clockAt(10)
@@ -127,29 +95,6 @@ func TestTheSecretCanComeInAForm(t *testing.T) {
 	if text := logged.String(); strings.Contains(text, secret) || strings.Contains(text, url.QueryEscape(secret)) ||
 		!strings.Contains(text, "client="+id) {
 		t.Errorf("the log shows the secret, or not the client:\n%s", text)
-	}
-}
-
-func TestATokenForAGrantHasNoExpiresAt(t *testing.T) {
-	s := servertest.Start(t)
-	id, secret := s.Client()
-	for _, r := range []struct {
-		mediaType, body string
-		want            bool
-	}{
-		{"", "", true},
-		{"application/json", `{"scope":"perks:read"}`, true},
-		{"application/json", `{"grant_type":null}`, true},
-		{"application/json", `{"grant_type":"client_credentials"}`, false},
-		{"application/x-www-form-urlencoded", "grant_type=client_credentials", false},
-	} {
-		var body map[string]any
-		s.Do(tokenRequest(s, id, secret, r.mediaType, r.body), &body)
-		_, has := body["expires_at"]
-		if has != r.want || body["access_token"] == "" || body["token_type"] != "Bearer" ||
-			body["expires_in"] != 3600.0 {
-			t.Errorf("the response to %q is %v", r.body, body)
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"strings"
@@ -25,37 +26,44 @@ func tokenRequest(s *servertest.Server, id, secret, mediaType, body string) *htt
 	return request
 }
 
+// TestTokenResponse sends bodies with parameters, without any, and others, which are ignored.
 func TestTokenResponse(t *testing.T) {
 	s := fixture(t)
 	id, secret := s.Client(api.ScopePerksRead, api.ScopePerksRedeem)
-	for _, b := range []struct{ name, mediaType, body string }{
-		{"no body", "", ""},
-		{"no body, as JSON", "application/json", ""},
-		{"empty object", "application/json", "{}"},
-		{"JSON", "application/json; charset=utf-8",
+	const form = "application/x-www-form-urlencoded"
+	wants := func(response *http.Response, raw []byte, body string) {
+		t.Helper()
+		var token api.Token
+		decode(t, raw, &token)
+		want := api.Token{AccessToken: token.AccessToken, ExpiresAt: day(10).Add(time.Hour),
+			TokenType: "Bearer", ExpiresIn: 3600, Scope: "perks:read perks:redeem"}
+		if strings.Contains(body, "client_credentials") {
+			want.ExpiresAt = time.Time{}
+		}
+		if response.StatusCode != http.StatusOK || token.AccessToken == "" || token != want ||
+			bytes.Contains(raw, []byte("expires_at")) == want.ExpiresAt.IsZero() ||
+			response.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%q: %d %s with %v, want %+v", body, response.StatusCode, raw, response.Header, want)
+		}
+	}
+	for _, b := range [][2]string{
+		{"", ""}, {jsonType, ""}, {jsonType, "{}"}, {jsonType, `{"grant_type":null}`},
+		{jsonType + "; charset=utf-8",
 			`{"grant_type":"client_credentials","scope":"perks:redeem perks:read","audience":"ignored"}`},
-		{"form", "application/x-www-form-urlencoded",
-			"grant_type=client_credentials&scope=perks%3Aread+perks%3Aredeem"},
+		{form, "grant_type=client_credentials&scope=perks%3Aread+perks%3Aredeem"},
+		{"text/plain;charset=UTF-8", `{"scope":"perks:read perks:redeem"}`}, // as fetch sends a string
+		{jsonType, "null"}, {jsonType, "[]"}, {jsonType, `""`}, {jsonType, `[{"scope":"none"}]`}, {"", "null"},
+		{"text/plain", "garbage"}, {"text/plain", "{"}, {"text/xml", "<a/>"}, {"application/octet-stream", "\x00\xff"},
+		{form, ""}, {form, "null"}, {"multipart/form-data; boundary=x", "--x--"},
 	} {
-		t.Run(b.name, func(t *testing.T) {
-			response, raw := s.Send(tokenRequest(s, id, secret, b.mediaType, b.body))
-			if response.StatusCode != http.StatusOK {
-				t.Fatalf("status %d: %s", response.StatusCode, raw)
-			}
-			if got := response.Header.Get("Cache-Control"); got != "no-store" {
-				t.Errorf("Cache-Control %q", got)
-			}
-			var token api.Token
-			decode(t, raw, &token)
-			want := api.Token{AccessToken: token.AccessToken, ExpiresAt: day(10).Add(time.Hour),
-				TokenType: "Bearer", ExpiresIn: 3600, Scope: "perks:read perks:redeem"}
-			if strings.Contains(b.body, "grant_type") {
-				want.ExpiresAt = time.Time{}
-			}
-			if token.AccessToken == "" || token != want {
-				t.Errorf("got %+v, want %+v", token, want)
-			}
-		})
+		response, raw := s.Send(tokenRequest(s, id, secret, b[0], b[1]))
+		wants(response, raw, b[1])
+	}
+	for _, b := range [][2]string{ // which the description cannot express
+		{jsonType, " \n"}, {jsonType, "\ufeff"}, {jsonType, "\ufeff{}"}, {"no media type", "x"},
+	} {
+		response, raw := raw(t, tokenRequest(s, id, secret, b[0], b[1]))
+		wants(response, raw, b[1])
 	}
 }
 
