@@ -2,9 +2,7 @@ package screen
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -197,7 +195,6 @@ func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
 	if result.ID == "" {
 		failure = sent.Err // there was no client to send it with
 	}
-	refused, isRefused := errors.AsType[*client.Error](failure)
 	stops := result.Earlier
 	switch {
 	case failure == nil:
@@ -208,15 +205,10 @@ func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
 	case client.OutcomeUnknown(failure):
 		run.unknown++
 		stops = true
-	case isRefused:
-		all := []int{http.StatusForbidden, http.StatusTooManyRequests}
-		if stops = refused.LoginNeeded() || slices.Contains(all, refused.Status); stops {
-			run.left = append(run.left, result.ID)
-			break
-		}
-		run.refused++
+	case MeetsAll(failure):
+		run.left, stops = append(run.left, result.ID), true
 	default:
-		run.left, stops = append(run.left, result.ID), true // it never left this computer
+		run.refused++
 	}
 	if run.failure == nil {
 		run.failure = failure

@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
@@ -205,6 +206,16 @@ func (s Sent[T]) MayAskForLogin(bool) bool { return true }
 func IsLacking(err error) bool {
 	refused, is := errors.AsType[*client.Error](err)
 	return is && (refused.Unsupported || refused.Status == http.StatusForbidden)
+}
+
+// MeetsAll tells whether a failure would meet any other change, too: it is not about what was sent.
+func MeetsAll(err error) bool {
+	refused, is := errors.AsType[*client.Error](err)
+	if !is {
+		return err != nil && !errors.As(err, new(*api.Error)) // the client itself refuses ids that lead elsewhere
+	}
+	return refused.NotFromService || refused.LoginNeeded() ||
+		refused.Status == http.StatusForbidden || refused.Status == http.StatusTooManyRequests
 }
 
 // Explain says why a request failed, and what to do next.

@@ -17,10 +17,11 @@ import (
 // item is one perk that is redeemed for one user, with all its attempts.
 type item struct {
 	operation.Redeeming
-	perk     api.Perk
-	at       time.Time                       // when the last attempt since the confirmation was completed; zero before that
-	existing *screen.Loader[*api.Redemption] // the user's redemption of the same perk, if the service refuses another; nil if none is found
-	reason   string                          // of the decision on the redemption, if it was made meanwhile
+	perk api.Perk
+	at   time.Time // when the last attempt since the confirmation was completed; zero before that
+	// existing is the user's redemption of the same perk, if the service refuses another; nil if none is found.
+	existing *screen.Loader[*api.Redemption]
+	reason   string // of the decision on the redemption, if it was made meanwhile
 }
 
 // made is the redemption that an item has led to, or because of which it was refused; nil if none is known.

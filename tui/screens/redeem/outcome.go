@@ -23,15 +23,12 @@ import (
 // classify tells whether an item's failure also stops the items after it, because it is not about this perk, or about
 // fields of the form. They then wait, and keep their keys.
 func classify(i *item) (stops bool, fields api.FieldErrors) {
-	var refused *client.Error
-	if !errors.As(i.Err, &refused) {
-		var fault *api.Error
-		return i.Err != nil && !errors.As(i.Err, &fault), nil // the client itself refuses ids that lead elsewhere
-	}
+	refused, isRefused := errors.AsType[*client.Error](i.Err)
 	switch {
-	case refused.NotFromService, refused.LoginNeeded(),
-		slices.Contains([]int{http.StatusForbidden, http.StatusTooManyRequests}, refused.Status):
+	case screen.MeetsAll(i.Err):
 		return true, nil
+	case !isRefused:
+		return false, nil
 	case refused.Code == api.CodeNotFound && isAboutUser(refused.Unwrap(), i.PerkID, i.Request.UserID):
 		return true, api.FieldErrors{userField: {"No such user."}}
 	case refused.Code == api.CodeValidationFailed:
@@ -129,35 +126,35 @@ func (s *Screen) outcome(i *item) outcome {
 
 func (s *Screen) redeemed(i *item) outcome {
 	r := i.Result
-	o := outcome{mark: "redeemed", tone: theme.Good, text: "Redeemed. ", id: r.ID}
+	o := outcome{mark: "redeemed", tone: theme.Good, text: "Redeemed.", id: r.ID}
 	switch {
 	case i.Replayed:
-		o.mark, o.tone, o.text = "redeemed before", theme.Warning, "Redeemed earlier: the service repeats its reply. "
+		o.mark, o.tone, o.text = "redeemed before", theme.Warning, "Redeemed earlier: the service repeats its reply."
 	case screen.IsFree(r.Status):
 		o.mark, o.tone = screen.StatusWord(r.Status), theme.Bad
-		o.text, o.next = "Redeemed, then "+o.mark+". ", "It cannot be used."
+		o.text, o.next = "Redeemed, then "+o.mark+".", "It cannot be used."
 	case r.Status == api.StatusPending:
-		o.mark, o.tone, o.text = waitingForApproval, theme.Warning, "Waiting for approval"
-		if !r.RedeemedAt.IsZero() {
-			o.text += " since " + display.Instant(r.RedeemedAt, s.shell.Now())
-		}
-		o.text += ". "
+		o.mark, o.tone = waitingForApproval, theme.Warning
+		o.text = "Waiting for approval" + s.at(" since ", r) + "."
 	case r.Status != api.StatusApproved && r.Status != "":
 		o.mark, o.tone = screen.StatusWord(r.Status), theme.Warning
-		o.text, o.next = "Sent. ", "Ask the operator whether it is redeemed."
+		o.text, o.next = "Sent.", "Ask the operator whether it is redeemed."
 	}
 	if i.Earlier {
-		o.text += "The reply was lost; the service confirmed it. "
+		o.text += " The reply was lost; the service confirmed it."
 	}
 	if o.mark != waitingForApproval {
-		o.text += "Status " + i.status()
-		if !r.RedeemedAt.IsZero() {
-			o.text += ", " + display.Instant(r.RedeemedAt, s.shell.Now())
-		}
-		o.text += "."
+		o.text += " Status " + i.status() + s.at(", ", r) + "."
 	}
-	o.text = strings.TrimSpace(o.text)
 	return o
+}
+
+// at is when something was redeemed, behind a word; "" if the service does not tell.
+func (s *Screen) at(word string, r api.Redemption) string {
+	if r.RedeemedAt.IsZero() {
+		return ""
+	}
+	return word + display.Instant(r.RedeemedAt, s.shell.Now())
 }
 
 // status is that of the redemption of an item, and why, if that was decided meanwhile: "voided (wrong perk)".
@@ -185,11 +182,7 @@ func (s *Screen) unknown(i *item) outcome {
 	}
 	if r := i.Candidate; r.ID != "" {
 		o.id = r.ID
-		of := ""
-		if !r.RedeemedAt.IsZero() {
-			of = " of " + display.Instant(r.RedeemedAt, s.shell.Now())
-		}
-		o.text += fmt.Sprintf(" %s has a redemption%s: this one or another.", user, of)
+		o.text += fmt.Sprintf(" %s has a redemption%s: this one or another.", user, s.at(" of ", r))
 	}
 	if pause := s.nextCheck(i); pause > 0 && i.State != operation.Abandoned {
 		o.text += fmt.Sprintf(" Checking every %d s. Don't redeem elsewhere.", int(pause.Seconds()))
@@ -210,79 +203,71 @@ func (s *Screen) unknown(i *item) outcome {
 
 func (s *Screen) notRedeemed(i *item) outcome {
 	var refused *client.Error
-	var missing *screen.NotLoggedIn
-	again := s.shell.Key(actions.Submit) + " retries. It can't be redeemed twice."
+	var unreachable *client.Unreachable
+	why := screen.Sentence("", i.Err)
+	o := outcome{mark: "failed", tone: theme.Warning, text: "Not redeemed: " + why, next: s.again()}
 	switch {
 	case errors.As(i.Err, &refused):
 		return s.refused(i, refused)
-	case errors.As(i.Err, &missing):
-		return outcome{mark: "not sent", tone: theme.Warning, text: "Not sent: nobody is logged in.",
-			next: "Log in. Then " + again}
+	case errors.As(i.Err, new(*screen.NotLoggedIn)):
+		o.mark, o.text, o.next = "not sent", "Not sent: nobody is logged in.", "Log in. Then "+s.again()
+	case errors.As(i.Err, &unreachable) && unreachable.NotSent:
+		o.mark, o.text = "not sent", "Not sent: "+why
 	}
-	var unreachable *client.Unreachable
-	mark, text := "failed", "Not redeemed: "
-	if errors.As(i.Err, &unreachable) && unreachable.NotSent {
-		mark, text = "not sent", "Not sent: "
-	}
-	return outcome{mark: mark, tone: theme.Warning, text: text + screen.Sentence("", i.Err), next: again}
+	return o
+}
+
+func (s *Screen) again() string {
+	return s.shell.Key(actions.Submit) + " retries. It can't be redeemed twice."
 }
 
 func (s *Screen) refused(i *item, e *client.Error) outcome {
-	const nothing = " Nothing was redeemed."
 	user, now := i.Request.UserID, s.shell.Now()
-	expired, notStarted := "Expired. "+screen.Sentence("", e), "Not started. "+screen.Sentence("", e)
-	switch screen.PhaseOf(&i.perk, now) {
-	case screen.Expired:
-		expired = "Expired: valid until " + display.End(*i.perk.ValidTo, now) + "."
-	case screen.NotStarted:
-		notStarted = "Not started: valid from " + display.Instant(*i.perk.ValidFrom, now) + "."
-	}
-	again := s.shell.Key(actions.Submit) + " retries. It can't be redeemed twice."
+	login, another := "Log in ("+s.shell.Key(actions.Login)+") ", "Try another perk for "+user+"."
+	stops, _ := classify(i)
+	o := outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e)}
 	switch {
 	case e.LoginNeeded():
-		text := "The service asks for a new login." + nothing
-		return outcome{mark: "not sent", tone: theme.Warning, text: text, next: "Log in. Then " + again}
+		o.mark, o.tone, o.text = "not sent", theme.Warning, "The service asks for a new login."
+		o.next = "Log in. Then " + s.again()
 	case e.Status == http.StatusTooManyRequests:
-		when := "Wait a little. "
+		o.mark, o.tone, o.text = "throttled", theme.Warning, "The service is receiving too many requests."
+		o.next = "Wait a little. " + s.again()
 		if e.RetryAfter > 0 {
-			when = "Wait until " + i.at.Add(e.RetryAfter).Format("15:04:05") + ". "
+			o.next = "Wait until " + i.at.Add(e.RetryAfter).Format("15:04:05") + ". " + s.again()
 		}
-		return outcome{mark: "throttled", tone: theme.Warning,
-			text: "The service is receiving too many requests." + nothing, next: when + again}
 	case e.Code == api.CodeInsufficientScope:
-		return outcome{mark: "not allowed", tone: theme.Bad, text: screen.Sentence("", e) + nothing,
-			next: "Log in (" + s.shell.Key(actions.Login) + ") as a client with the scope " +
-				string(api.ScopePerksRedeem) + "."}
+		o.mark, o.next = "not allowed", login+"as a client with the scope "+string(api.ScopePerksRedeem)+"."
 	case e.Status == http.StatusForbidden:
-		return outcome{mark: "not allowed", tone: theme.Bad, text: screen.Sentence("", e) + nothing,
-			next: "Log in (" + s.shell.Key(actions.Login) + ") with a profile that may redeem."}
+		o.mark, o.next = "not allowed", login+"with a profile that may redeem."
 	case e.Code == api.CodeAlreadyRedeemed:
 		return s.duplicate(i)
 	case e.Code == api.CodeSoldOut:
-		return outcome{mark: "sold out", tone: theme.Bad, text: "Sold out." + nothing,
-			next: "Try another perk for " + user + "."}
+		o.mark, o.text, o.next = "sold out", "Sold out.", another
 	case e.Code == api.CodePerkExpired:
-		return outcome{mark: "expired", tone: theme.Bad, text: expired + nothing,
-			next: "Try another perk for " + user + "."}
+		o.mark, o.text, o.next = "expired", "Expired. "+o.text, another
+		if screen.PhaseOf(&i.perk, now) == screen.Expired {
+			o.text = "Expired: valid until " + display.End(*i.perk.ValidTo, now) + "."
+		}
 	case e.Code == api.CodePerkNotStarted:
-		return outcome{mark: "not started", tone: theme.Bad, text: notStarted + nothing}
+		o.mark, o.text = "not started", "Not started. "+o.text
+		if screen.PhaseOf(&i.perk, now) == screen.NotStarted {
+			o.text = "Not started: valid from " + display.Instant(*i.perk.ValidFrom, now) + "."
+		}
 	case e.Code == api.CodeIdempotencyKeyReused:
-		return outcome{mark: "failed", tone: theme.Bad, text: "Another request has used this idempotency key." +
-			nothing, next: s.shell.Key(actions.Redeem) + " opens the form, and uses a new idempotency key."}
+		o.text = "Another request has used this idempotency key."
+		o.next = s.shell.Key(actions.Redeem) + " opens the form, and uses a new idempotency key."
 	case e.NotFromService:
-		return outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e) + nothing,
-			next: "The reply may not be from the service. " + again}
-	case e.Code == api.CodeNotFound && isAboutUser(e.Unwrap(), i.PerkID, i.Request.UserID):
-		return outcome{mark: noSuchUser, tone: theme.Bad, text: strings.TrimSpace(nothing), next: "Correct the user."}
+		o.next = "The reply may not be from the service. " + s.again()
+	case e.Code == api.CodeNotFound && isAboutUser(e.Unwrap(), i.PerkID, user):
+		o.mark, o.text, o.next = noSuchUser, "", "Correct the user."
 	case e.Code == api.CodeNotFound:
-		return outcome{mark: "no such perk", tone: theme.Bad, text: screen.Sentence("", e) + nothing,
-			next: "Reload the list of perks."}
+		o.mark, o.next = "no such perk", "Reload the list of perks."
+	case stops:
+		o.text, o.next = "Some values are not valid.", "Correct them."
 	}
-	if stops, _ := classify(i); stops {
-		return outcome{mark: "failed", tone: theme.Bad, text: "Some values are not valid." + nothing,
-			next: "Correct them."}
-	}
-	return outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e) + nothing}
+	o.text = strings.TrimSpace(o.text + " Nothing was redeemed.")
+	return o
 }
 
 // duplicate shows the user's existing redemption, once it was read.
@@ -292,13 +277,8 @@ func (s *Screen) duplicate(i *item) outcome {
 		"'s redemptions."}
 	switch existing := i.existing; {
 	case existing != nil && existing.Value != nil:
-		r := existing.Value
-		o.id = r.ID
-		on := ""
-		if !r.RedeemedAt.IsZero() {
-			on = " on " + display.Instant(r.RedeemedAt, s.shell.Now())
-		}
-		o.text = fmt.Sprintf("%s redeemed it%s, status %s.", user, on, i.status())
+		o.id = existing.Value.ID
+		o.text = fmt.Sprintf("%s redeemed it%s, status %s.", user, s.at(" on ", *existing.Value), i.status())
 	case existing != nil && existing.Busy():
 		o.text = user + " has redeemed it already; loading the date ..."
 	case existing != nil && existing.Err != nil:
@@ -379,8 +359,8 @@ func (s *Screen) question(next *submission) screen.Confirm {
 	}
 	for _, i := range items {
 		if i.State == operation.Abandoned {
-			lines = append(lines,
-				fmt.Sprintf("The outcome of %s is unknown. It keeps its idempotency key: a service that honours it redeems once.", quoted(i.perk)))
+			lines = append(lines, fmt.Sprintf("The outcome of %s is unknown. "+
+				"It keeps its idempotency key: a service that honours it redeems once.", quoted(i.perk)))
 		}
 	}
 	lines = append(lines, fmt.Sprintf("Redeem %s for %s at %s%s.", what, user, destination(s.profile), with))

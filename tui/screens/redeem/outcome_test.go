@@ -110,16 +110,14 @@ func TestActionsWithoutKeysAreNamedByTheirCommand(t *testing.T) {
 	}
 	unknown := &item{at: time.Now()}
 	unknown.State = operation.Unknown
-	for want, got := range map[string]string{
-		`"Save" in the command palette retries. It can't be redeemed twice.`: s.outcome(refused(http.StatusTooManyRequests, "")).next,
-		`"Redeem" in the command palette opens the form`:                     s.outcome(refused(http.StatusUnprocessableEntity, api.CodeIdempotencyKeyReused)).next,
-		`"Go to the user" in the command palette shows`: s.outcome(refused(http.StatusConflict,
-			api.CodeAlreadyRedeemed)).next,
-		`Log in ("Log in, or switch the profile" in the command palette)`: s.outcome(refused(http.StatusForbidden,
-			"")).next,
-		`"Check again" in the command palette checks again, "Retry safely"`: s.outcome(unknown).next,
+	for want, of := range map[string]*item{
+		`"Save" in the command palette retries. It can't be redeemed`:      refused(http.StatusTooManyRequests, ""),
+		`"Redeem" in the command palette opens the form`:                   refused(422, api.CodeIdempotencyKeyReused),
+		`"Go to the user" in the command palette shows`:                    refused(409, api.CodeAlreadyRedeemed),
+		`Log in ("Log in, or switch the profile" in the command palette)`:  refused(http.StatusForbidden, ""),
+		`"Check again" in the command palette checks again, "Retry safely`: unknown,
 	} {
-		if !strings.Contains(got, want) {
+		if got := s.outcome(of).next; !strings.Contains(got, want) {
 			t.Errorf("%q, missing %q", got, want)
 		}
 	}

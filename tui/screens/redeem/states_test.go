@@ -75,8 +75,8 @@ func replays(w http.ResponseWriter, r *http.Request) {
 }
 
 // Only the approved redemption counts, not the rejected one.
-const earlier = `{"id":"0198-22bb","perk_id":"coffee","redeemed_at":"2026-02-02T09:30:00Z","status":"rejected","metadata":{}},
-	{"id":"0198-11aa","perk_id":"coffee","redeemed_at":"2026-02-01T09:30:00Z","status":"approved","metadata":{}}`
+const earlier = `{"id":"0198-22bb","perk_id":"coffee","redeemed_at":"2026-02-02T09:30:00Z","status":"rejected"},
+	{"id":"0198-11aa","perk_id":"coffee","redeemed_at":"2026-02-01T09:30:00Z","status":"approved"}`
 
 // state is a state of the screen, and what its accessible text must say.
 type state struct {

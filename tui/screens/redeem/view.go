@@ -254,15 +254,16 @@ func (s *Screen) resultLines(width, height int) []string {
 // resultTable draws a row for each result. Each outcome has its colour, but for the row under the cursor.
 func (s *Screen) resultTable(width, height int) []string {
 	look := s.shell.Theme
-	outcomes, rows, widest := make([]outcome, len(s.sub.items)), make([]widget.Row, len(s.sub.items)), 0
+	rows, widest := make([]widget.Row, len(s.sub.items)), 0
 	for n, i := range s.sub.items {
 		o := s.outcome(i)
 		detail := o.text
 		if i.State == operation.Made {
 			detail = cmp.Or(o.id, o.text)
 		}
-		outcomes[n], widest = o, max(widest, len(o.mark)+2)
+		widest = max(widest, len(o.mark)+2)
 		rows[n].Cells = []string{"[" + o.mark + "]", display.Line(i.perk.Title), display.Line(detail)}
+		rows[n].Tones = []theme.Tone{o.tone}
 	}
 	widest = min(widest, width/2)
 	s.table = widget.NewTable(look, widget.Column{Name: "Outcome", Min: widest},
@@ -270,18 +271,7 @@ func (s *Screen) resultTable(width, height int) []string {
 	s.table.SetRows(rows)
 	s.table.Resize(width, height)
 	s.table.SetCursor(s.cursor)
-	lines := strings.Split(s.table.View(), "\n")
-	for n := range lines {
-		row, ok := s.table.RowAt(n)
-		if !ok || row == s.table.Cursor() {
-			continue
-		}
-		chip := display.Cut("["+outcomes[row].mark+"]", widest)
-		if before, after, found := strings.Cut(ansi.Strip(lines[n]), chip); found {
-			lines[n] = look.Text.Render(before) + look.In(outcomes[row].tone).Render(chip) + look.Text.Render(after)
-		}
-	}
-	return lines
+	return strings.Split(s.table.View(), "\n")
 }
 
 // summary is the outcome of everything in a line or two.
@@ -317,20 +307,8 @@ func (s *Screen) about(perk api.Perk) []line {
 		}
 	}
 	l := styled(look.Muted, 2, strings.Join(facts, ", "))
-	valid := func(tone theme.Tone, text string) { l.text += look.Muted.Render(", ") + look.In(tone).Render(text) }
-	phase := screen.PhaseOf(&perk, now)
-	if phase == screen.NotStarted {
-		valid(theme.Info, "not before "+display.Instant(*perk.ValidFrom, now))
-	}
-	if perk.ValidTo != nil {
-		tone := theme.Good
-		switch {
-		case phase == screen.Expired:
-			tone = theme.Bad
-		case screen.EndsSoon(&perk, now):
-			tone = theme.Warning
-		}
-		valid(tone, display.Until(*perk.ValidTo, now))
+	if perk.ValidTo != nil || screen.PhaseOf(&perk, now) == screen.NotStarted {
+		l.text += look.Muted.Render(", ") + look.In(screen.ValidTone(&perk, now)).Render(screen.Valid(&perk, now))
 	}
 	return []line{s.titled("", theme.Plain, perk.Title), l}
 }
