@@ -95,21 +95,21 @@ func (m ReportMeta) MarshalJSON() ([]byte, error) {
 	}{m.By, wireTime(m.Since), wireTime(m.Until), m.Totals, m.IsMore})
 }
 
+// notOfReports are the fields of a RedemptionFilter that reports do not take.
+var notOfReports = []string{"perk", "user", "status"}
+
 // ReportFilterFields returns the fields of a RedemptionFilter that a report takes. Only reports pay for it.
 var ReportFilterFields = sync.OnceValue(func() []FilterField[RedemptionFilter] {
 	return slices.DeleteFunc(slices.Clone(RedemptionFilterFields), func(field FilterField[RedemptionFilter]) bool {
-		return field.Name == "perk" || field.Name == "user" || field.Name == "status"
+		return slices.Contains(notOfReports, field.Name)
 	})
 })
 
 // ReportMeta reads the parameters of a report at an instant, and whether it is only of the caller's own redemptions.
 func (p *Parameters) ReportMeta(at time.Time) (meta ReportMeta, own bool) {
-	for _, field := range RedemptionFilterFields {
-		isTaken := slices.ContainsFunc(ReportFilterFields(), func(taken FilterField[RedemptionFilter]) bool {
-			return taken.Name == field.Name
-		})
-		if _, given := p.Given(field.Name); given && !isTaken {
-			p.Fields.Add(field.Name, "is not a filter of reports; they take since, until and own")
+	for _, name := range notOfReports {
+		if _, given := p.Given(name); given {
+			p.Fields.Add(name, "is not a filter of reports; they take since, until and own")
 		}
 	}
 	var filter RedemptionFilter

@@ -66,8 +66,8 @@ func (c call) withHeader(name, value string) call {
 // send makes the request and returns a successful response. Everything else is an *Error, which comes with its
 // response, an *Unreachable, or the error of BeforeChange or the TokenSource.
 func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
-	if c.mayChange != nil && call.changes() {
-		if err := c.mayChange(ctx); err != nil {
+	if c.config.BeforeChange != nil && call.changes() {
+		if err := c.config.BeforeChange(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -89,10 +89,10 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 
 // limited returns a context that ends at the client's deadline. The timeout is applied by retry: it excludes waits.
 func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.deadline.IsZero() {
+	if c.config.Deadline.IsZero() {
 		return ctx, func() {}
 	}
-	return context.WithDeadline(ctx, c.deadline)
+	return context.WithDeadline(ctx, c.config.Deadline)
 }
 
 // execute sends the request with resty, which leaves reading the response to noResend.
@@ -331,8 +331,8 @@ func (c *Client) fetchRecord(
 }
 
 func (c *Client) unwrapped() {
-	if c.onWrapped != nil {
-		c.onWrapped()
+	if c.config.OnWrapped != nil {
+		c.config.OnWrapped()
 	}
 }
 
@@ -410,7 +410,7 @@ func (c *Client) rawCall(request Request) (call, error) {
 	if err != nil {
 		return call{}, err
 	}
-	if c.sandbox && !safe(request.Method) && !strings.HasPrefix(target, c.BaseURL()+"/sandbox/") {
+	if c.config.Sandbox && !safe(request.Method) && !strings.HasPrefix(target, c.BaseURL()+"/sandbox/") {
 		return call{}, fmt.Errorf("%s is not in the sandbox: a sandbox client changes nothing outside it", target)
 	}
 	raw := call{method: request.Method, path: target, query: request.Query, body: request.Body,
@@ -445,7 +445,7 @@ func (c *Client) resolve(path string) (string, error) {
 	if first, _, _ := strings.Cut(strings.TrimLeft(target.Path, "/"), "/"); first == "perks" || first == "redemptions" {
 		relative = "partners/" + relative
 	}
-	if c.sandbox && (relative == "partners" || strings.HasPrefix(relative, "partners/")) {
+	if c.config.Sandbox && (relative == "partners" || strings.HasPrefix(relative, "partners/")) {
 		relative = "sandbox/" + relative
 	}
 	return c.BaseURL() + "/" + relative, nil

@@ -80,15 +80,10 @@ type Config struct {
 
 // Client calls one perks service. It is safe for use by many goroutines.
 type Client struct {
-	base      *url.URL
-	address   string // base as text
-	sandbox   bool
-	http      *resty.Client
-	retry     *retry
-	deadline  time.Time
-	mayChange func(context.Context) error
-	tokens    TokenSource
-	onWrapped func()
+	base    *url.URL
+	address string // base as text
+	config  Config // with defaults
+	http    *resty.Client
 }
 
 // New checks the address and makes a client. It opens no connection.
@@ -97,10 +92,13 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, address: base.String(), sandbox: config.Sandbox, retry: newRetry(config),
-		deadline: config.Deadline, mayChange: config.BeforeChange, tokens: config.Tokens,
-		onWrapped: config.OnWrapped}
-	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base, c.retry), CheckRedirect: c.redirect}).
+	config.Timeout = cmp.Or(config.Timeout, defaultTimeout)
+	config.BackoffBudget = cmp.Or(config.BackoffBudget, config.WaitBudget)
+	config.HonoursKeys = cmp.Or(config.HonoursKeys, new(atomic.Bool))
+	config.GivesETags = cmp.Or(config.GivesETags, new(atomic.Bool))
+	config.Clock = cmp.Or(config.Clock, &realClock)
+	c := &Client{base: base, address: base.String(), config: config}
+	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base), CheckRedirect: c.redirect}).
 		SetHeader("User-Agent", cmp.Or(config.UserAgent, "perks-client")).
 		SetHeader("Accept", "application/json, application/problem+json")
 	return c, nil
@@ -134,7 +132,7 @@ func (c *Client) BaseURL() string { return c.address }
 // Until returns the same client with another deadline; the zero time is none. They share connections and state.
 func (c *Client) Until(deadline time.Time) *Client {
 	until := *c
-	until.deadline = deadline
+	until.config.Deadline = deadline
 	return &until
 }
 
@@ -155,7 +153,7 @@ func (c *Client) redirect(next *http.Request, via []*http.Request) error {
 func (c *Client) perksPath(rest string) string { return c.partnersPath("/perks" + rest) }
 
 func (c *Client) partnersPath(rest string) string {
-	if c.sandbox {
+	if c.config.Sandbox {
 		return "/sandbox/partners" + rest
 	}
 	return "/partners" + rest

@@ -49,7 +49,7 @@ func (c *Client) FollowEvents(
 	return func(yield func(api.EventPage, error) bool) {
 		ctx, cancel := c.limited(ctx)
 		defer cancel()
-		longest := min(api.MaxEventWait*time.Second, c.retry.Timeout/2)
+		longest := min(api.MaxEventWait*time.Second, c.config.Timeout/2)
 		outage, wait := firstLook, time.Duration(0)
 		for isFirst := true; ; {
 			page, err := c.Events(ctx, after, api.MaxPerPage, wait, types...)
@@ -61,7 +61,7 @@ func (c *Client) FollowEvents(
 				if outage == firstLook {
 					onOutage(err)
 				}
-				if err := c.retry.clock.Wait(ctx, outage); err != nil {
+				if err := c.config.Clock.Wait(ctx, outage); err != nil {
 					yield(page, err)
 					return
 				}

@@ -177,15 +177,15 @@ func (c *Client) Property(ctx context.Context, id api.PropertyID) (api.Property,
 	}
 	etag := res.Header().Get("ETag")
 	if etag != "" {
-		c.retry.GivesETags.Store(true)
+		c.config.GivesETags.Store(true)
 	}
 	return property, etag, nil
 }
 
 // guard refuses an ETag at a server that gives none: it would guard nothing.
 func (c *Client) guard(ctx context.Context, id api.PropertyID, ifMatch string) error {
-	_, isDry := c.retry.Transport.(*DryRun)
-	if isDry || ifMatch == "" || c.retry.Unguarded || c.retry.GivesETags.Load() {
+	_, isDry := c.config.Transport.(*DryRun)
+	if isDry || ifMatch == "" || c.config.Unguarded || c.config.GivesETags.Load() {
 		return nil
 	}
 	if _, etag, err := c.Property(ctx, id); err != nil || etag != "" {

@@ -132,7 +132,7 @@ const ProbeKey = "do keys count"
 
 // HonoursKeys tells whether the server has shown that it honours Idempotency-Key, by repeating one or replaying a
 // response.
-func (c *Client) HonoursKeys() bool { return c.retry.HonoursKeys.Load() }
+func (c *Client) HonoursKeys() bool { return c.config.HonoursKeys.Load() }
 
 // KeyLifetime is how long a key is relied on after its first use. The service keeps keys for 24 hours; the margin is
 // for clocks that differ and for requests under way.
@@ -144,7 +144,7 @@ func (c *Client) RemembersKeys(since time.Time) bool {
 }
 
 // Now is the time by the client's clock.
-func (c *Client) Now() time.Time { return c.retry.clock.Now() }
+func (c *Client) Now() time.Time { return c.config.Clock.Now() }
 
 // repeatsKey tells whether the response repeats the request's key.
 func repeatsKey(req *http.Request, res *http.Response) bool {

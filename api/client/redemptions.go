@@ -100,7 +100,7 @@ func (c *Client) pollDecision(ctx context.Context, id string) (record api.Redemp
 		if record, err = c.readAgain(ctx, id, record); err != nil || record.Status != api.StatusPending {
 			return record, err
 		}
-		if err := c.retry.clock.Wait(ctx, pause); err != nil {
+		if err := c.config.Clock.Wait(ctx, pause); err != nil {
 			return record, err
 		}
 	}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,19 +25,8 @@ const (
 type retry struct {
 	Config // with defaults
 	next   http.RoundTripper
-	clock  Clock
 
 	notBefore atomic.Pointer[time.Time] // the server wants no requests before
-}
-
-func newRetry(config Config) *retry {
-	r := &retry{Config: config, clock: realClock}
-	r.Timeout, r.BackoffBudget = cmp.Or(r.Timeout, defaultTimeout), cmp.Or(r.BackoffBudget, r.WaitBudget)
-	r.HonoursKeys, r.GivesETags = cmp.Or(r.HonoursKeys, new(atomic.Bool)), cmp.Or(r.GivesETags, new(atomic.Bool))
-	if r.Clock != nil {
-		r.clock = *r.Clock
-	}
-	return r
 }
 
 func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -62,11 +50,11 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, error) {
 	// before the time limit begins: what is measured must not be less than the limit when that is over
-	began := r.clock.Now()
+	began := r.Clock.Now()
 	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout-e.spent)
 	defer cancel() // the body is read by then
 	res, err := r.next.RoundTrip(req.WithContext(ctx))
-	received := r.clock.Now()
+	received := r.Clock.Now()
 	e.spent += received.Sub(began)
 	if err != nil {
 		e.failed(err)
@@ -105,7 +93,7 @@ func (r *retry) shouldRetry(req *http.Request, e *requestState, res *http.Respon
 func (r *retry) nextWait(req *http.Request, e *requestState, res *http.Response, err error) (Wait, bool) {
 	var asked time.Duration
 	if err == nil {
-		asked = retryAfter(res.Header, r.clock.Now())
+		asked = retryAfter(res.Header, r.Clock.Now())
 		if asked > 0 && res.StatusCode == http.StatusTooManyRequests {
 			r.throttle(asked)
 		}
@@ -128,14 +116,14 @@ func (r *retry) nextWait(req *http.Request, e *requestState, res *http.Response,
 			return Wait{}, false
 		}
 		longest := min(firstBackoff<<min(e.backoffs, 16), maxBackoff)
-		w.For = min(r.clock.Jitter(longest), left)
+		w.For = min(r.Clock.Jitter(longest), left)
 	}
 	return w, r.canWait(req.Context(), e, w.For)
 }
 
 func (r *retry) canWait(ctx context.Context, e *requestState, d time.Duration) bool {
 	deadline, ok := ctx.Deadline()
-	return d <= r.WaitBudget-e.waited && (!ok || r.clock.Now().Add(d).Before(deadline))
+	return d <= r.WaitBudget-e.waited && (!ok || r.Clock.Now().Add(d).Before(deadline))
 }
 
 func (r *retry) wait(ctx context.Context, e *requestState, w Wait) error {
@@ -149,12 +137,12 @@ func (r *retry) wait(ctx context.Context, e *requestState, w Wait) error {
 	}
 	waiting, stop := WaitContext(ctx)
 	defer stop()
-	return r.clock.Wait(waiting, w.For)
+	return r.Clock.Wait(waiting, w.For)
 }
 
 // throttle makes all requests of this client wait until the server wants requests again.
 func (r *retry) throttle(d time.Duration) {
-	until := r.clock.Now().Add(d)
+	until := r.Clock.Now().Add(d)
 	for {
 		known := r.notBefore.Load()
 		if known != nil && !until.After(*known) || r.notBefore.CompareAndSwap(known, &until) {
@@ -170,7 +158,7 @@ func (r *retry) waitForThrottle(ctx context.Context, e *requestState) error {
 		if until == nil {
 			return nil
 		}
-		d := until.Sub(r.clock.Now())
+		d := until.Sub(r.Clock.Now())
 		if d <= 0 {
 			r.notBefore.CompareAndSwap(until, nil)
 			return nil

@@ -111,7 +111,7 @@ func (c *Client) Lacks(scope api.Scope) bool {
 	if c == nil {
 		return false
 	}
-	source, isScoped := c.tokens.(scoped)
+	source, isScoped := c.config.Tokens.(scoped)
 	if !isScoped {
 		return false
 	}

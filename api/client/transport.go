@@ -28,7 +28,7 @@ import (
 //	ownWrites  makes reads include the client's last write
 //	authorize  adds the token, and retries once with another one after a 401
 //	reuse      answers with a kept response
-func (config Config) chain(base *url.URL, retry *retry) http.RoundTripper {
+func (config Config) chain(base *url.URL) http.RoundTripper {
 	tripper := config.Transport
 	if tripper == nil {
 		tripper = newTransport(config.Roots)
@@ -37,13 +37,13 @@ func (config Config) chain(base *url.URL, retry *retry) http.RoundTripper {
 	if config.Trace != nil {
 		tripper = &trace{next: tripper, out: config.Trace}
 	}
-	retry.next = tripper
-	tripper = &ownWrites{next: retry, position: cmp.Or(config.Position, new(Position)), now: retry.clock.Now}
+	tripper = &retry{Config: config, next: tripper}
+	tripper = &ownWrites{next: tripper, position: cmp.Or(config.Position, new(Position)), now: config.Clock.Now}
 	if config.Tokens != nil {
 		tripper = &authorize{next: tripper, tokens: config.Tokens, origin: base}
 	}
 	if config.Cache != nil {
-		tripper = &reuse{next: tripper, cache: config.Cache, freshFor: config.CacheFor, now: retry.clock.Now}
+		tripper = &reuse{next: tripper, cache: config.Cache, freshFor: config.CacheFor, now: config.Clock.Now}
 	}
 	return tripper
 }

@@ -36,11 +36,12 @@ func ParseFormat(name string) (Format, error) {
 
 // FormatOf tells the format from a file's name.
 func FormatOf(name string) (Format, error) {
-	switch ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")); ext {
-	case "csv", "tsv", "json", "jsonl":
-		return Format(ext), nil
-	case "ndjson":
+	ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
+	if ext == "ndjson" {
 		return JSONL, nil
+	}
+	if format, err := ParseFormat(ext); err == nil {
+		return format, nil
 	}
 	return "", fmt.Errorf("cannot tell the format of %q from its name: it must end in .csv, .tsv, .json or .jsonl",
 		name)
