@@ -1,4 +1,4 @@
-// Package deploy checks what is in the folder deploy against the schemas of those who read it.
+// Package deploy checks what is in the directory deploy against the schemas of those who read it.
 package deploy
 
 import (
@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const folder = "../../../deploy"
+const directory = "../../../deploy"
 
 // podMonitor is what the Prometheus Operator reads of one.
 type podMonitor struct {
@@ -40,7 +40,7 @@ type podMonitor struct {
 // manifests are those of Kubernetes by their kind.
 func manifests(t *testing.T) map[string]any {
 	t.Helper()
-	files, err := filepath.Glob(folder + "/kubernetes/*.yaml*")
+	files, err := filepath.Glob(directory + "/kubernetes/*.yaml*")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v, %v", files, err)
 	}
@@ -157,7 +157,7 @@ func TestTheManifestsOfKubernetesFitTogether(t *testing.T) {
 
 // TestPodsFindTheAuthorityOfTheDatabase compares the path in the comment on the address with where the pods have it.
 func TestPodsFindTheAuthorityOfTheDatabase(t *testing.T) {
-	text, err := os.ReadFile(folder + "/kubernetes/configmap.yaml")
+	text, err := os.ReadFile(directory + "/kubernetes/configmap.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestPodsRunWithoutRights(t *testing.T) {
 // TestDockerComposeReadsItsFile checks it by the schema of Compose, with its variables.
 func TestDockerComposeReadsItsFile(t *testing.T) {
 	load := func(env ...string) (*types.Project, error) {
-		options, err := cli.NewProjectOptions([]string{folder + "/docker-compose.yml"}, cli.WithEnv(env))
+		options, err := cli.NewProjectOptions([]string{directory + "/docker-compose.yml"}, cli.WithEnv(env))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func TestTheClusterOfPostgreSQLLetsNobodyElseIn(t *testing.T) {
 			Authentication map[string]struct{ SSLMode string }
 		}
 	}
-	text, err := os.ReadFile(folder + "/ha/patroni.yml")
+	text, err := os.ReadFile(directory + "/ha/patroni.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestTheClusterOfPostgreSQLLetsNobodyElseIn(t *testing.T) {
 		t.Error("patroni.yml has an anchor: Patroni changes such sections in place, so all users become one")
 	}
 
-	node, err := os.ReadFile(folder + "/ha/node.env")
+	node, err := os.ReadFile(directory + "/ha/node.env")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestTheClusterOfPostgreSQLLetsNobodyElseIn(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, variables[name], want)
 		}
 	}
-	proxy, err := os.ReadFile(folder + "/ha/haproxy.cfg")
+	proxy, err := os.ReadFile(directory + "/ha/haproxy.cfg")
 	if err != nil || !strings.Contains(string(proxy), "check-ssl verify required ca-file /etc/perks-ha/ca.crt") {
 		t.Errorf("HAProxy does not verify whom it asks: %v", err)
 	}

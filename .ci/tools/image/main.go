@@ -116,7 +116,7 @@ func (i *images) add(arch, program string) error {
 		files   []file
 		date    time.Time
 	}{
-		{"accounts, certificates, folders", system(i.licences), time.Unix(0, 0)},
+		{"accounts, certificates, directories", system(i.licences), time.Unix(0, 0)},
 		{"perksd", []file{{"usr/bin/perksd", 0o755, 0, content}}, i.date},
 	} {
 		packed, err := pack(l.files, l.date)
@@ -191,7 +191,7 @@ func (i *images) config(revision string) v1.Config {
 	}
 }
 
-// file is a file of the image, or a folder if its path ends in a slash.
+// file is a file of the image, or a directory if its path ends in a slash.
 type file struct {
 	path    string
 	mode    int64
@@ -257,12 +257,12 @@ func pack(files []file, date time.Time) ([]byte, error) {
 
 // write writes the archive: a layout of the OCI with one index, beside the list that older versions of Docker read.
 func (i *images) write(archive string) (err error) {
-	folder, err := os.MkdirTemp("", "image-")
+	directory, err := os.MkdirTemp("", "image-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
-	path, err := layout.Write(folder, empty.Index)
+	defer os.RemoveAll(directory)
+	path, err := layout.Write(directory, empty.Index)
 	if err == nil {
 		err = path.AppendIndex(i.index, layout.WithAnnotations(map[string]string{
 			"org.opencontainers.image.ref.name": i.tag(),
@@ -280,11 +280,11 @@ func (i *images) write(archive string) (err error) {
 		return err
 	}
 	var files []file
-	err = filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || name == folder {
+	err = filepath.WalkDir(directory, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == directory {
 			return err
 		}
-		f := file{path: filepath.ToSlash(strings.TrimPrefix(name, folder+string(filepath.Separator))), mode: 0o644}
+		f := file{path: filepath.ToSlash(strings.TrimPrefix(name, directory+string(filepath.Separator))), mode: 0o644}
 		if entry.IsDir() {
 			f.path, f.mode = f.path+"/", 0o755
 		} else if f.content, err = os.ReadFile(name); err != nil {

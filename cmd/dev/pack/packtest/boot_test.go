@@ -19,12 +19,12 @@ import (
 // TestTheServiceRunsUnderSystemd starts systemd in namespaces, on a temporary copy of this machine.
 func TestTheServiceRunsUnderSystemd(t *testing.T) {
 	// Not in TMPDIR, which may be in /dev/shm: RemoveIPC= removes what belongs to the service's user there.
-	folder, err := os.MkdirTemp("/var/tmp", "perks-boot-")
+	directory, err := os.MkdirTemp("/var/tmp", "perks-boot-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	r := &root{t, folder}
+	t.Cleanup(func() { os.RemoveAll(directory) })
+	r := &root{t, directory}
 	r.copy(serverPackage(t), r.path("perksd.deb"))
 	r.copy(clientPackage(t), r.path("perksctl.deb"))
 	for _, script := range []string{"boot.sh", "drive.sh", "odd.env"} {
@@ -39,7 +39,7 @@ func TestTheServiceRunsUnderSystemd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	boot := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--net",
-		"--cgroup", "sh", r.path("boot.sh"), r.folder)
+		"--cgroup", "sh", r.path("boot.sh"), r.directory)
 	if said, err := boot.CombinedOutput(); !r.exists("drive.log") {
 		t.Fatalf("systemd did not start: %v\n%s", err, said)
 	}

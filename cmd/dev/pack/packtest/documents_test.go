@@ -26,7 +26,7 @@ func TestTheUnitIsValidAndHardened(t *testing.T) {
 	r.run(exec.Command("cp", "-a", "/lib/systemd/system/.", r.path("usr/lib/systemd/system")))
 	r.copyPrograms("sh")
 	unit := r.path("usr/lib/systemd/system/perksd.service")
-	if said := r.run(exec.Command("systemd-analyze", "verify", "--man=no", "--root="+r.folder, unit)); said != "" {
+	if said := r.run(exec.Command("systemd-analyze", "verify", "--man=no", "--root="+r.directory, unit)); said != "" {
 		t.Errorf("systemd says of the unit:\n%s", said)
 	}
 	// The threshold is ten times the level of exposure, which is 10 for a service without any protection.
@@ -134,16 +134,16 @@ func hasTitle(texts, module, version string) bool {
 	return false
 }
 
-// TestNoLinkOfADocumentDangles follows the links of what is installed, to a file, a folder or a heading.
+// TestNoLinkOfADocumentDangles follows the links of what is installed, to a file, a directory or a heading.
 func TestNoLinkOfADocumentDangles(t *testing.T) {
 	installed := map[string]fs.FS{}
 	for name, install := range ways {
 		m := install(t)
-		folder := "usr/share/doc/perksd"
+		directory := "usr/share/doc/perksd"
 		if name == "archive" {
-			folder = "."
+			directory = "."
 		}
-		installed["the "+name+" of the server"] = os.DirFS(m.path(folder))
+		installed["the "+name+" of the server"] = os.DirFS(m.path(directory))
 		if unit := "usr/lib/systemd/system/perksd.service"; m.exists(unit) {
 			_, file, _ := strings.Cut(m.read(unit), "file:///")
 			if file, _, _ = strings.Cut(file, "\n"); !m.exists(file) {
@@ -195,7 +195,7 @@ var link = regexp.MustCompile(`\]\(([^:#) ]*)(?:#([^) ]*))?\)`)
 
 // hasHeading tells whether a document has a heading that a link calls so.
 func hasHeading(files fs.FS, file, name string) bool {
-	text, _ := fs.ReadFile(files, file) // a folder has none
+	text, _ := fs.ReadFile(files, file) // a directory has none
 	for line := range strings.Lines(string(text)) {
 		if title, isHeading := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); isHeading && line[0] == '#' {
 			title = regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
@@ -207,7 +207,7 @@ func hasHeading(files fs.FS, file, name string) bool {
 	return false
 }
 
-func TestTheArchiveIsCompleteAndRunsInAnyFolder(t *testing.T) {
+func TestTheArchiveIsCompleteAndRunsInAnyDirectory(t *testing.T) {
 	archive := built(t, "perks_*_linux_ARCH.tar.gz")
 	var names []string
 	eachFile(t, archive, func(h *tar.Header) {
@@ -219,21 +219,21 @@ func TestTheArchiveIsCompleteAndRunsInAnyFolder(t *testing.T) {
 	if !slices.IsSorted(names) {
 		t.Errorf("the files are not sorted: %v", names)
 	}
-	folder := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")
+	directory := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")
 	for _, name := range []string{
 		"CHANGELOG.md", "README.md", "bin/perksd", "bin/perksctl", "completions/_perksd", "completions/perksctl.fish",
 		"docs/operating.md", "docs/security.md", "etc/perksd/perksd.env",
 		"licences/perksd", "licences/perksctl", "man/man1/perksctl.1.gz", "man/man8/perksd-serve.8.gz",
 		"systemd/perksd.service", "systemd/sysusers.d/perksd.conf",
 	} {
-		if !slices.Contains(names, folder+"/"+name) {
+		if !slices.Contains(names, directory+"/"+name) {
 			t.Errorf("it lacks %s", name)
 		}
 	}
 	r := &root{t, t.TempDir()}
-	r.run(exec.Command("tar", "-C", r.folder, "-xzf", archive))
+	r.run(exec.Command("tar", "-C", r.directory, "-xzf", archive))
 	for _, program := range []string{"perksd", "perksctl"} {
-		if said := r.run(exec.Command(r.path(folder+"/bin/"+program), "version")); !strings.HasPrefix(said,
+		if said := r.run(exec.Command(r.path(directory+"/bin/"+program), "version")); !strings.HasPrefix(said,
 			program+" ") {
 			t.Errorf("%s says %q", program, said)
 		}

@@ -49,10 +49,10 @@ func unpackImage(t *testing.T) *container {
 	var image struct{ Config any }
 	image.Config = &c.config
 	c.decode(blob(manifest.Config.Digest), &image)
-	c.must(os.RemoveAll(c.folder))
-	c.must(os.Mkdir(c.folder, 0o755))
+	c.must(os.RemoveAll(c.directory))
+	c.must(os.Mkdir(c.directory, 0o755))
 	for _, layer := range manifest.Layers {
-		c.run(exec.Command("tar", "-C", c.folder, "--numeric-owner", "--same-owner", "-xzpf", blob(layer.Digest)))
+		c.run(exec.Command("tar", "-C", c.directory, "--numeric-owner", "--same-owner", "-xzpf", blob(layer.Digest)))
 	}
 	return c
 }
@@ -65,11 +65,11 @@ func (r *root) decode(file string, into any) {
 }
 
 // command runs a program of the image as a container does: as its user without any right, with its variables, on a root
-// that cannot be written to, with a folder for each volume.
+// that cannot be written to, with a directory for each volume.
 func (c *container) command(env []string, args ...string) *exec.Cmd {
 	sandbox := []string{"setpriv", "--reuid=65532", "--regid=65532", "--clear-groups", "--inh-caps=-all",
 		"--bounding-set=-all",
-		"bwrap", "--ro-bind", c.folder, "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--chdir",
+		"bwrap", "--ro-bind", c.directory, "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--chdir",
 		c.config.WorkingDir,
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--as-pid-1", "--die-with-parent",
 		"--clearenv", "--info-fd", "3"}
@@ -137,7 +137,7 @@ func TestTheImageServesAFirstRedemption(t *testing.T) {
 		t.Errorf("the health check says %q", said)
 	}
 	client := &root{t, t.TempDir()}
-	client.run(exec.Command("tar", "-C", client.folder, "--strip-components=1", "-xzf",
+	client.run(exec.Command("tar", "-C", client.directory, "--strip-components=1", "-xzf",
 		built(t, "perksctl_*_linux_ARCH.tar.gz")))
 	redeemOnce(t, func(args ...string) string {
 		t.Helper()
@@ -154,10 +154,10 @@ func TestTheImageServesAFirstRedemption(t *testing.T) {
 func TestTheImageHasWhatAContainerNeedsAndNoMore(t *testing.T) {
 	c := unpackImage(t)
 	var files []string
-	c.must(filepath.WalkDir(c.folder, func(path string, _ os.DirEntry, err error) error {
-		if err == nil && path != c.folder {
-			files = append(files, strings.TrimPrefix(path, c.folder)+" "+c.run(exec.Command("stat", "--format=%a %u:%g",
-				path)))
+	c.must(filepath.WalkDir(c.directory, func(path string, _ os.DirEntry, err error) error {
+		if err == nil && path != c.directory {
+			owned := c.run(exec.Command("stat", "--format=%a %u:%g", path))
+			files = append(files, strings.TrimPrefix(path, c.directory)+" "+owned)
 		}
 		return err
 	}))

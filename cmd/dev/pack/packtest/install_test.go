@@ -52,8 +52,8 @@ func TestInstallingGivesEveryFileItsModeAndOwners(t *testing.T) {
 // older returns the package as an earlier version, with other settings if given.
 func older(t *testing.T, r *root, version, changed string) string {
 	t.Helper()
-	folder := t.TempDir()
-	tree, file := filepath.Join(folder, "tree"), filepath.Join(folder, "older.deb")
+	directory := t.TempDir()
+	tree, file := filepath.Join(directory, "tree"), filepath.Join(directory, "older.deb")
 	r.run(exec.Command("dpkg-deb", "-R", serverPackage(t), tree))
 	control, err := os.ReadFile(filepath.Join(tree, "DEBIAN/control"))
 	r.must(err)

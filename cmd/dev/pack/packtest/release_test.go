@@ -38,13 +38,13 @@ func clientArchives(t *testing.T) map[string]string {
 	return archives
 }
 
-// unpacked are the contents of an archive below its only folder.
+// unpacked are the contents of an archive below its only directory.
 func unpacked(t *testing.T, archive string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	folder := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(archive), ".zip"), ".tar.gz") + "/"
+	directory := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(archive), ".zip"), ".tar.gz") + "/"
 	keep := func(name string, content io.Reader) {
-		path, inside := strings.CutPrefix(name, folder)
+		path, inside := strings.CutPrefix(name, directory)
 		read, err := io.ReadAll(content)
 		if !inside || err != nil {
 			t.Errorf("%s in %s: %v", name, filepath.Base(archive), err)
@@ -53,13 +53,13 @@ func unpacked(t *testing.T, archive string) map[string][]byte {
 	}
 	if !strings.HasSuffix(archive, ".zip") {
 		r := &root{t, t.TempDir()}
-		r.run(exec.Command("tar", "-C", r.folder, "-xzf", archive))
-		r.must(filepath.WalkDir(r.folder, func(path string, entry os.DirEntry, err error) error {
+		r.run(exec.Command("tar", "-C", r.directory, "-xzf", archive))
+		r.must(filepath.WalkDir(r.directory, func(path string, entry os.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() {
 				var file *os.File
 				if file, err = os.Open(path); err == nil {
 					defer file.Close()
-					keep(strings.TrimPrefix(path, r.folder+"/"), file)
+					keep(strings.TrimPrefix(path, r.directory+"/"), file)
 				}
 			}
 			return err

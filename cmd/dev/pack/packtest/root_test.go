@@ -1,7 +1,7 @@
 //go:build package
 
-// Package packtest tests what is in bin/release: it installs each kind of package into a folder, and runs the installed
-// programs there. `make release-test` runs it, as root, because it gives files to a user of that folder.
+// Package packtest tests what is in bin/release: it installs each kind of package into a directory, and runs the
+// installed programs there. `make release-test` runs it, as root, because it gives files to a user of that directory.
 package packtest
 
 import (
@@ -24,27 +24,27 @@ const repository = "../../../.."
 func TestMain(m *testing.M) {
 	if os.Getuid() != 0 {
 		fmt.Fprintln(os.Stderr,
-			"the packages are installed into a folder with files of several users: run this as root")
+			"the packages are installed into a directory with files of several users: run this as root")
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
-// root is a folder into which packages are installed, like the root of a machine.
+// root is a directory into which packages are installed, like the root of a machine.
 type root struct {
-	t      *testing.T
-	folder string
+	t         *testing.T
+	directory string
 }
 
 func newRoot(t *testing.T) *root {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "perks-root-")
+	directory, err := os.MkdirTemp("", "perks-root-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	r := &root{t, folder}
-	r.must(os.Chmod(folder, 0o755))
+	t.Cleanup(func() { os.RemoveAll(directory) })
+	r := &root{t, directory}
+	r.must(os.Chmod(directory, 0o755))
 	for _, name := range []string{"etc", "tmp", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
 		r.must(os.MkdirAll(r.path(name), 0o755))
 	}
@@ -59,12 +59,12 @@ func (r *root) must(err error) {
 	}
 }
 
-func (r *root) path(name string) string { return filepath.Join(r.folder, name) }
+func (r *root) path(name string) string { return filepath.Join(r.directory, name) }
 
-// dpkg runs dpkg on the folder and returns its output. The machine's systemd makes the user and gives it its files.
+// dpkg runs dpkg on the directory and returns its output. The machine's systemd makes the user and gives it its files.
 func (r *root) dpkg(args ...string) string {
 	r.t.Helper()
-	common := []string{"--root=" + r.folder, "--force-script-chrootless", "--ignore-depends=systemd"}
+	common := []string{"--root=" + r.directory, "--force-script-chrootless", "--ignore-depends=systemd"}
 	return r.run(exec.Command("dpkg", append(common, args...)...))
 }
 
@@ -106,12 +106,12 @@ func built(t *testing.T, pattern string) string {
 func serverPackage(t *testing.T) string { return built(t, "perksd_*_ARCH.deb") }
 func clientPackage(t *testing.T) string { return built(t, "perksctl_*_ARCH.deb") }
 
-// inside makes a command that runs in the folder as its root, as the user.
+// inside makes a command that runs in the directory as its root, as the user.
 func (r *root) inside(uid, gid int, env []string, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = env
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: r.folder,
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: r.directory,
 		Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	return cmd
 }
@@ -132,7 +132,7 @@ func (r *root) account(file, name string) int {
 	return 0
 }
 
-// copyPrograms copies programs of this machine, and their libraries, into the folder.
+// copyPrograms copies programs of this machine, and their libraries, into the directory.
 func (r *root) copyPrograms(programs ...string) {
 	r.t.Helper()
 	for _, program := range programs {

@@ -20,7 +20,7 @@ import (
 // nobody is an unprivileged user.
 const nobody = 65534
 
-// machine is a folder in which both programs are installed.
+// machine is a directory in which both programs are installed.
 type machine struct {
 	*root
 	operate string // runs a command of perksd as the service does
@@ -33,7 +33,7 @@ var ways = map[string]func(*testing.T) machine{
 	"deb": installDebian, "rpm": installRPM, "apk": installAlpine, "archive": installArchive,
 }
 
-// TestAFirstRedemptionAfterEachWayToInstall follows the steps of an operator and of a client, in a folder alone.
+// TestAFirstRedemptionAfterEachWayToInstall follows the steps of an operator and of a client, in a directory alone.
 func TestAFirstRedemptionAfterEachWayToInstall(t *testing.T) {
 	for name, install := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -75,18 +75,18 @@ func installDebian(t *testing.T) machine {
 	return r.withService("/usr/sbin/perksd-operate", "/usr/bin/perksctl")
 }
 
-// installRPM runs the scripts of the packages in the folder, where rpm changes its root to.
+// installRPM runs the scripts of the packages in the directory, where rpm changes its root to.
 func installRPM(t *testing.T) machine {
 	r := newRoot(t)
 	r.copyPrograms("sh", "id", "setpriv", "awk", "sed", "tail", "cat", "systemd-sysusers", "systemd-tmpfiles")
 	r.must(os.Mkdir(r.path("proc"), 0o755))
 	said := r.run(exec.Command("unshare", "--mount", "sh", "-c",
 		`mount -t proc proc "$1/proc" && exec rpm --root "$1" --nodeps --nosignature --install "$2" "$3"`, "sh",
-		r.folder, built(t, "perksd_*_MACHINE.rpm"), built(t, "perksctl_*_MACHINE.rpm")))
+		r.directory, built(t, "perksd_*_MACHINE.rpm"), built(t, "perksctl_*_MACHINE.rpm")))
 	if !strings.Contains(said, "systemctl enable --now perksd") {
 		t.Errorf("the next step is missing:\n%s", said)
 	}
-	if list := r.run(exec.Command("rpm", "--root", r.folder, "--query", "--configfiles",
+	if list := r.run(exec.Command("rpm", "--root", r.directory, "--query", "--configfiles",
 		"perksd")); list != "/"+settings+"\n" {
 		t.Errorf("the configuration files are %q", list)
 	}
@@ -115,7 +115,7 @@ func installAlpine(t *testing.T) machine {
 	r.must(os.WriteFile(r.path("etc/group"), []byte("root:x:0:root\n"), 0o644))
 	for _, name := range []string{"perksd", "perksctl"} {
 		file := built(t, name+"_*_MACHINE.apk")
-		r.run(exec.Command("tar", "-C", r.folder, "--warning=no-unknown-keyword", "-xzf", file))
+		r.run(exec.Command("tar", "-C", r.directory, "--warning=no-unknown-keyword", "-xzf", file))
 		for _, script := range []string{".pre-install", ".post-install"} {
 			if r.exists(script) {
 				said := r.run(r.inside(0, 0, []string{"PATH=/bin"}, "/"+script, "1"))
@@ -135,16 +135,16 @@ func installAlpine(t *testing.T) machine {
 // installArchive copies the files of the archive to where the unit and perksd-operate expect them.
 func installArchive(t *testing.T) machine {
 	r := newRoot(t)
-	r.run(exec.Command("tar", "-C", r.folder, "--strip-components=1", "--no-same-owner", "-xzf",
+	r.run(exec.Command("tar", "-C", r.directory, "--strip-components=1", "--no-same-owner", "-xzf",
 		built(t, "perks_*_linux_ARCH.tar.gz")))
 	r.copyPrograms("sh", "id", "setpriv", "awk", "sed", "tail")
 	r.copy(r.path("bin/perksd"), r.path("usr/bin/perksd"))
-	r.run(exec.Command("systemd-sysusers", "--root="+r.folder, r.path("systemd/sysusers.d/perksd.conf")))
-	r.run(exec.Command("systemd-tmpfiles", "--root="+r.folder, "--create", r.path("systemd/tmpfiles.d/perksd.conf")))
+	r.run(exec.Command("systemd-sysusers", "--root="+r.directory, r.path("systemd/sysusers.d/perksd.conf")))
+	r.run(exec.Command("systemd-tmpfiles", "--root="+r.directory, "--create", r.path("systemd/tmpfiles.d/perksd.conf")))
 	return r.withService("/sbin/perksd-operate", "/bin/perksctl")
 }
 
-// withService prepares perksd as in perksd.service: the user, the folder, the variables.
+// withService prepares perksd as in perksd.service: the user, the directory, the variables.
 func (r *root) withService(operate, client string) machine {
 	r.t.Helper()
 	server := r.inside(r.account("etc/passwd", "perksd"), r.account("etc/group", "perksd"), nil, "/usr/bin/perksd",

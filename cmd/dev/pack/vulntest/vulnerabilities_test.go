@@ -17,17 +17,20 @@ import (
 func database(t *testing.T, fixed string) (address string) {
 	t.Helper()
 	const day = "2026-01-02T03:04:05Z"
-	folder := t.TempDir()
+	directory := t.TempDir()
+	const module = `"github.com/labstack/echo/v4"`
 	for name, content := range map[string]string{
-		"index/db.json":      fmt.Sprintf(`{"modified":%q}`, day),
-		"index/modules.json": fmt.Sprintf(`[{"path":"github.com/labstack/echo/v4","vulns":[{"id":"GO-0000-0001","modified":%q,"fixed":%q}]}]`, day, fixed),
-		"ID/GO-0000-0001.json": fmt.Sprintf(`{"schema_version":"1.3.1","id":"GO-0000-0001","modified":%q,"published":%q,"summary":"Made up","details":"Made up",
+		"index/db.json": fmt.Sprintf(`{"modified":%q}`, day),
+		"index/modules.json": fmt.Sprintf(`[{"path":%s,"vulns":[{"id":"GO-0000-0001","modified":%q,"fixed":%q}]}]`,
+			module, day, fixed),
+		"ID/GO-0000-0001.json": fmt.Sprintf(`{"schema_version":"1.3.1","id":"GO-0000-0001","modified":%q,
+			"published":%[1]q,"summary":"Made up","details":"Made up",
 			"database_specific":{"url":"https://example.com/GO-0000-0001"},
-			"affected":[{"package":{"name":"github.com/labstack/echo/v4","ecosystem":"Go"},
-				"ranges":[{"type":"SEMVER","events":[{"introduced":"0"},{"fixed":%q}]}],
-				"ecosystem_specific":{"imports":[{"path":"github.com/labstack/echo/v4","symbols":["New"]}]}}]}`, day, day, fixed),
+			"affected":[{"package":{"name":%[2]s,"ecosystem":"Go"},
+				"ranges":[{"type":"SEMVER","events":[{"introduced":"0"},{"fixed":%[3]q}]}],
+				"ecosystem_specific":{"imports":[{"path":%[2]s,"symbols":["New"]}]}}]}`, day, module, fixed),
 	} {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(directory, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +38,7 @@ func database(t *testing.T, fixed string) (address string) {
 			t.Fatal(err)
 		}
 	}
-	return "file://" + folder
+	return "file://" + directory
 }
 
 func TestACalledVulnerabilityIsReported(t *testing.T) {
