@@ -78,7 +78,11 @@ func (v *values) inTime(from source, word string) (reply, error) {
 	defer cancel()
 	done := make(chan func() (reply, error), 1)
 	go func() {
-		r, err := v.fetch(ctx, from, word)
+		var r reply
+		c, _, err := v.session.Connect()
+		if err == nil {
+			r, err = from.ask(ctx, c, word)
+		}
 		done <- func() (reply, error) { return r, err }
 	}()
 	select {
@@ -87,20 +91,6 @@ func (v *values) inTime(from source, word string) (reply, error) {
 	case <-ctx.Done():
 		return reply{}, ctx.Err()
 	}
-}
-
-// fetch asks for the first page.
-func (v *values) fetch(ctx context.Context, from source, word string) (reply, error) {
-	c, _, err := v.session.Connect()
-	if err != nil {
-		return reply{}, err
-	}
-	for page, err := range from.ask(ctx, c, word) {
-		meta := page.Meta
-		isAll := page.Next == "" && meta.MoreThan == 0 && meta.Total <= int64(len(page.Data))
-		return reply{Items: page.Data, All: isAll}, err
-	}
-	return reply{}, nil
 }
 
 // repliesOf returns the replies that one client got at an address, live or in the sandbox, by their questions.

@@ -110,9 +110,9 @@ func Properties(s *session.Session, own bool) cobra.CompletionFunc {
 
 // Redemptions completes the ids of the newest redemptions with the status, or of all.
 func Redemptions(s *session.Session, status api.RedemptionStatus) cobra.CompletionFunc {
-	ask := func(ctx context.Context, c *client.Client, _ string) pages {
-		filter := api.RedemptionFilter{Status: status}
-		return pagesOf(c.RedemptionPages(ctx, filter, largestPage), func(r api.RedemptionRecord) item {
+	ask := func(ctx context.Context, c *client.Client, _ string) (reply, error) {
+		page, err := c.Redemptions(ctx, api.RedemptionFilter{Status: status}, largestPage)
+		return replyOf(page, err, func(r api.RedemptionRecord) item {
 			return item{ID: r.ID, Title: fmt.Sprintf("%s by %s, %s", r.PerkID, r.UserID, r.Status)}
 		})
 	}
@@ -121,20 +121,19 @@ func Redemptions(s *session.Session, status api.RedemptionStatus) cobra.Completi
 
 // Users completes the ids of users, for a client that may list them.
 func Users(s *session.Session) cobra.CompletionFunc {
-	ask := func(ctx context.Context, c *client.Client, prefix string) pages {
-		filter := api.UserFilter{Prefix: prefix}
-		return pagesOf(c.UserPages(ctx, filter, largestPage), func(u api.User) item { return item{ID: u.ID} })
+	ask := func(ctx context.Context, c *client.Client, prefix string) (reply, error) {
+		page, err := c.Users(ctx, api.UserFilter{Prefix: prefix}, largestPage)
+		return replyOf(page, err, func(u api.User) item { return item{ID: u.ID} })
 	}
 	return offering(s, source{"users", ask}, newest)
 }
 
 // Categories completes ids: unlike names, they have no characters that a shell interprets.
 func Categories(s *session.Session) cobra.CompletionFunc {
-	ask := func(ctx context.Context, c *client.Client, _ string) pages {
+	ask := func(ctx context.Context, c *client.Client, _ string) (reply, error) {
 		categories, err := c.Categories(ctx)
 		page := api.Page[api.Category]{Data: categories}
-		one := func(yield func(api.Page[api.Category], error) bool) { yield(page, err) }
-		return pagesOf(one, func(c api.Category) item { return item{ID: c.ID, Title: c.Name} })
+		return replyOf(page, err, func(c api.Category) item { return item{ID: c.ID, Title: c.Name} })
 	}
 	return offering(s, source{"categories", ask}, sorted)
 }
@@ -190,17 +189,15 @@ type item struct {
 // source is where items come from: all of them, or those in which a word begins so.
 type source struct {
 	name string
-	ask  func(ctx context.Context, c *client.Client, word string) pages
+	ask  func(ctx context.Context, c *client.Client, word string) (reply, error)
 }
-
-type pages = client.Pages[item]
 
 var largestPage = client.ListOptions{PerPage: api.MaxPerPage}
 
-var askPerks = source{"perks", func(ctx context.Context, c *client.Client, word string) pages {
+var askPerks = source{"perks", func(ctx context.Context, c *client.Client, word string) (reply, error) {
 	options := client.ListOptions{PerPage: api.MaxPerPage, Sort: "-created_at"}
-	pages := c.PerkPages(ctx, api.PerkFilter{Query: word}, options)
-	return pagesOf(pages, func(p api.Perk) item { return item{p.ID, p.Title, p.City} })
+	page, err := c.Perks(ctx, api.PerkFilter{Query: word}, options)
+	return replyOf(page, err, func(p api.Perk) item { return item{p.ID, p.Title, p.City} })
 }}
 
 func askProperties(own bool) source {
@@ -208,28 +205,22 @@ func askProperties(own bool) source {
 	if own {
 		name = "own properties"
 	}
-	return source{name, func(ctx context.Context, c *client.Client, word string) pages {
-		filter := api.PropertyFilter{Query: word, Own: own}
-		return pagesOf(c.PropertyPages(ctx, filter, largestPage), func(p api.Property) item {
+	return source{name, func(ctx context.Context, c *client.Client, word string) (reply, error) {
+		page, err := c.Properties(ctx, api.PropertyFilter{Query: word, Own: own}, largestPage)
+		return replyOf(page, err, func(p api.Property) item {
 			return item{string(p.PropertyID()), p.Title, p.City}
 		})
 	}}
 }
 
-func pagesOf[T any](from client.Pages[T], itemOf func(T) item) pages {
-	return func(yield func(api.Page[item], error) bool) {
-		for page, err := range from {
-			items := api.Page[item]{Meta: page.Meta, Next: page.Next}
-			for _, record := range page.Data {
-				i := itemOf(record)
-				i.Title = describe(i.Title)
-				items.Data = append(items.Data, i)
-			}
-			if !yield(items, err) {
-				return
-			}
-		}
+func replyOf[T any](page api.Page[T], err error, itemOf func(T) item) (reply, error) {
+	r := reply{All: page.Next == "" && page.Meta.MoreThan == 0 && page.Meta.Total <= int64(len(page.Data))}
+	for _, record := range page.Data {
+		i := itemOf(record)
+		i.Title = describe(i.Title)
+		r.Items = append(r.Items, i)
 	}
+	return r, err
 }
 
 // offering chooses among the items of a source, or, if there are more, among those in which a word begins as typed.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
@@ -42,11 +41,9 @@ func newFixture(t *testing.T) *fixture {
 // wantReply asks and wants the reply to the nth request, or none if n is 0.
 func (f *fixture) wantReply(nth int) {
 	f.t.Helper()
-	got := f.ask(source{"a question", func(context.Context, *client.Client, string) pages {
+	got := f.ask(source{"a question", func(context.Context, *client.Client, string) (reply, error) {
 		f.requests++
-		return func(yield func(api.Page[item], error) bool) {
-			yield(api.Page[item]{Data: []item{{ID: strconv.Itoa(f.requests)}}}, f.err)
-		}
+		return reply{Items: []item{{ID: strconv.Itoa(f.requests)}}}, f.err
 	}}, "")
 	var want []item
 	if nth > 0 {
@@ -92,9 +89,9 @@ func TestRequestThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	f.deadline = time.Now().Add(20 * time.Millisecond)
 	release := make(chan struct{})
 	defer close(release)
-	hangs := func(context.Context, *client.Client, string) pages {
+	hangs := func(context.Context, *client.Client, string) (reply, error) {
 		<-release
-		return func(func(api.Page[item], error) bool) {}
+		return reply{}, nil
 	}
 	got := f.ask(source{"a question", hangs}, "")
 	if got.Items != nil {
