@@ -91,57 +91,56 @@ type memo struct {
 
 // remembered is a memo that a command continues.
 type remembered struct {
+	path                    string // "" where it can't be kept
 	position                *client.Position
 	honoursKeys, givesETags *atomic.Bool
 	inFile                  memo
 }
 
-// memoOf returns the memo of a connection's service, and continues it; an empty one where it can't be kept.
-func (s *Session) memoOf(connection Connection) (r remembered) {
-	token, err := s.tokenPath(connection.Key())
-	if err != nil {
-		return r // there is no directory
-	}
-	path := positionPath(token)
-	if known, ok := s.memos.Load(path); ok {
-		return known.(remembered)
-	}
-	// Without the file a read may miss an earlier command's write for some seconds, and a change takes a request more.
-	_ = command.ReadPrivateJSON(path, &r.inFile)
-	proof := func(shown *time.Time) *atomic.Bool {
-		if age := time.Since(*shown); age < 0 || age >= proofLife {
-			*shown = time.Time{}
+// memoOf returns the memo of the session's service, which the first connection reads.
+func (s *Session) memoOf(connection Connection) *remembered {
+	r := &s.memo
+	s.remember.Do(func() {
+		token, err := s.tokenPath(connection.Key())
+		if err != nil {
+			return // there is no directory
 		}
-		is := new(atomic.Bool)
-		is.Store(!shown.IsZero())
-		return is
-	}
-	r.honoursKeys, r.givesETags = proof(&r.inFile.KeysShown), proof(&r.inFile.ETagsShown)
-	r.position = client.NewPosition(r.inFile.Written)
-	known, _ := s.memos.LoadOrStore(path, r)
-	return known.(remembered)
+		r.path = positionPath(token)
+		// Without it a read may miss an earlier command's write for some seconds, and a change takes a request more.
+		_ = command.ReadPrivateJSON(r.path, &r.inFile)
+		proof := func(shown *time.Time) *atomic.Bool {
+			if age := time.Since(*shown); age < 0 || age >= proofLife {
+				*shown = time.Time{}
+			}
+			is := new(atomic.Bool)
+			is.Store(!shown.IsZero())
+			return is
+		}
+		r.honoursKeys, r.givesETags = proof(&r.inFile.KeysShown), proof(&r.inFile.ETagsShown)
+		r.position = client.NewPosition(r.inFile.Written)
+	})
+	return r
 }
 
 // positionPath is beside the file of the token.
 func positionPath(token string) string { return strings.TrimSuffix(token, ".json") + ".position.json" }
 
-// Finish saves memos for later commands.
+// Finish saves the memo for later commands.
 func (s *Session) Finish() {
-	s.memos.Range(func(path, known any) bool {
-		r := known.(remembered)
-		now := r.inFile
-		now.Written = r.position.Written()
-		proofs := map[*time.Time]*atomic.Bool{&now.KeysShown: r.honoursKeys, &now.ETagsShown: r.givesETags}
-		for shown, is := range proofs {
-			if shown.IsZero() && is.Load() {
-				*shown = time.Now().UTC()
-			}
+	r := &s.memo
+	if r.path == "" {
+		return
+	}
+	now := r.inFile
+	now.Written = r.position.Written()
+	for shown, is := range map[*time.Time]*atomic.Bool{&now.KeysShown: r.honoursKeys, &now.ETagsShown: r.givesETags} {
+		if shown.IsZero() && is.Load() {
+			*shown = time.Now().UTC()
 		}
-		if now != r.inFile {
-			_ = command.WritePrivateJSON(path.(string), now) // see memoOf
-		}
-		return true
-	})
+	}
+	if now != r.inFile {
+		_ = command.WritePrivateJSON(r.path, now) // see memoOf
+	}
 }
 
 func (s *Session) newClient(connection Connection, adjust func(*client.Config)) (*client.Client, error) {

@@ -63,7 +63,8 @@ type Session struct {
 
 	Unguarded bool // ETags are sent to a server that gives none
 
-	memos sync.Map // each a remembered by the file that keeps it
+	remember sync.Once
+	memo     remembered // after remember
 
 	wrapped sync.Once // notes that the service wraps its records
 
