@@ -13,9 +13,11 @@ import (
 	"example.com/perks/api"
 )
 
+type items = []map[string]any
+
 // redeemed serves a list of what a user has redeemed, in its own order and with its own fields.
 type redeemed struct {
-	items    []map[string]any
+	items    items
 	links    bool          // has Link headers instead of page numbers
 	ahead    time.Duration // of the server's clock
 	perPage  int           // overrides the client's per_page; 0 does not
@@ -69,80 +71,73 @@ func with(item map[string]any, name string, value any) map[string]any {
 func TestFindRedemption(t *testing.T) {
 	now := time.Now()
 	long := now.Add(-24 * time.Hour)
-	old := func(n int) (items []map[string]any) {
+	old := func(n int) (made items) {
 		for i := range n {
-			items = append(items, listItem(fmt.Sprint("old-", i), "p", long.Add(-time.Duration(i)*time.Minute), ""))
+			made = append(made, listItem(fmt.Sprint("old-", i), "p", long.Add(-time.Duration(i)*time.Minute), ""))
 		}
-		return items
+		return made
 	}
-	ours := func() map[string]any { return listItem("ours", "p", now, "") }
+	mine := func(metadata string) items { return items{listItem("ours", "p", now, metadata)} }
+	at := func(d time.Duration) items { return items{listItem("ours", "p", now.Add(d), "")} }
 	for name, test := range map[string]struct {
-		list     redeemed
+		items    items
+		list     redeemed // serves the items
 		metadata string
 		since    time.Duration // before now
 		taken    string
 		want     string // "": not found
 		pages    int    // 0: one
 	}{
-		"nothing redeemed": {},
-		"found":            {list: redeemed{items: []map[string]any{ours()}}, want: "ours"},
-		"another perk":     {list: redeemed{items: []map[string]any{listItem("x", "q", now, "")}}},
-		"another user":     {list: redeemed{items: []map[string]any{with(ours(), "user_id", "bob")}}},
-		"this user": {list: redeemed{items: []map[string]any{with(ours(), "user_id", "ann")}},
-			want: "ours"},
-		"rejected": {list: redeemed{items: []map[string]any{with(ours(), "status", "rejected")}},
-			want: "ours"},
-		"made before": {list: redeemed{items: old(3)}},
-		"made within the tolerance": {list: redeemed{items: []map[string]any{listItem("ours", "p",
-			now.Add(-500*time.Millisecond), "")}}, want: "ours"},
-		"made beyond the tolerance": {list: redeemed{items: []map[string]any{listItem("x", "p",
-			now.Add(-5*time.Second), "")}}},
-		"made before, searched from then": {list: redeemed{items: old(3)}, since: 24*time.Hour + time.Second,
-			want: "old-0"},
-		"belongs to another": {list: redeemed{items: []map[string]any{ours()}}, taken: "ours"},
-		"one of two belongs to another": {list: redeemed{items: []map[string]any{listItem("theirs", "p", now, ""),
-			ours()}}, taken: "theirs", want: "ours"},
+		"nothing redeemed":                {},
+		"found":                           {items: mine(""), want: "ours"},
+		"another perk":                    {items: items{listItem("x", "q", now, "")}},
+		"another user":                    {items: items{with(mine("")[0], "user_id", "bob")}},
+		"this user":                       {items: items{with(mine("")[0], "user_id", "ann")}, want: "ours"},
+		"rejected":                        {items: items{with(mine("")[0], "status", "rejected")}, want: "ours"},
+		"made before":                     {items: old(3)},
+		"made within the tolerance":       {items: at(-500 * time.Millisecond), want: "ours"},
+		"made beyond the tolerance":       {items: at(-5 * time.Second)},
+		"made before, searched from then": {items: old(3), since: 24*time.Hour + time.Second, want: "old-0"},
+		"belongs to another":              {items: mine(""), taken: "ours"},
+		"one of two belongs to another": {
+			items: append(items{listItem("theirs", "p", now, "")}, mine("")...), taken: "theirs", want: "ours",
+		},
 
-		"on the third page by numbers": {list: redeemed{items: append(old(250), ours())}, want: "ours", pages: 3},
-		"on the third page by links": {list: redeemed{links: true, items: append(old(250), ours())}, want: "ours",
-			pages: 3},
-		"with the server's page size": {list: redeemed{perPage: 2, items: append(old(4), ours())}, want: "ours",
-			pages: 3},
-		"on no page": {list: redeemed{items: old(250)}, pages: 3},
+		"on the third page by numbers": {items: append(old(250), mine("")...), want: "ours", pages: 3},
+		"on the third page by links": {
+			list: redeemed{links: true}, items: append(old(250), mine("")...), want: "ours", pages: 3,
+		},
+		"with the server's page size": {
+			list: redeemed{perPage: 2}, items: append(old(4), mine("")...), want: "ours", pages: 3,
+		},
+		"on no page": {items: old(250), pages: 3},
 
-		"the server is an hour ahead": {list: redeemed{ahead: time.Hour,
-			items: []map[string]any{listItem("ours", "p", now.Add(time.Hour), "")}}, want: "ours"},
-		"the server is an hour behind": {list: redeemed{ahead: -time.Hour,
-			items: []map[string]any{listItem("ours", "p", now.Add(-time.Hour), "")}}, want: "ours"},
+		"the server is an hour ahead":  {list: redeemed{ahead: time.Hour}, items: at(time.Hour), want: "ours"},
+		"the server is an hour behind": {list: redeemed{ahead: -time.Hour}, items: at(-time.Hour), want: "ours"},
 		"made before, the server is an hour ahead": {
-			list: redeemed{ahead: time.Hour,
-				items: []map[string]any{listItem("x", "p", now.Add(time.Hour-5*time.Second), "")}}},
+			list: redeemed{ahead: time.Hour}, items: at(time.Hour - 5*time.Second),
+		},
 
-		"metadata empty and absent": {list: redeemed{items: []map[string]any{ours()}}, metadata: `{}`,
-			want: "ours"},
-		"metadata absent and null": {list: redeemed{items: []map[string]any{listItem("ours", "p", now, `null`)}},
-			want: "ours"},
-		"metadata in another order": {list: redeemed{items: []map[string]any{listItem("ours", "p", now,
-			`{"b": [1, {"x": null}], "a": "é"}`)}}, metadata: `{"a":"\u00e9","b":[1,{"x":null}]}`, want: "ours"},
-		"a number in another notation": {list: redeemed{items: []map[string]any{listItem("ours", "p", now,
-			`{"n":2.5,"m":100}`)}}, metadata: `{"n":2.50,"m":1e2}`, want: "ours"},
-		"a number too large for a float": {list: redeemed{items: []map[string]any{listItem("ours", "p", now,
-			`{"n":1e999}`)}}, metadata: `{"n":1e999}`, want: "ours"},
-		"another number": {list: redeemed{items: []map[string]any{listItem("x", "p", now,
-			`{"n":2.6}`)}}, metadata: `{"n":2.5}`},
-		"a number and its text": {list: redeemed{items: []map[string]any{listItem("x", "p", now,
-			`{"n":"2.5"}`)}}, metadata: `{"n":2.5}`},
-		"an extra field": {list: redeemed{items: []map[string]any{listItem("x", "p", now,
-			`{"n":1,"m":1}`)}}, metadata: `{"n":1}`},
-		"a missing field": {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{}`)}},
-			metadata: `{"n":null}`},
-		"an extra element": {list: redeemed{items: []map[string]any{listItem("x", "p", now,
-			`{"n":[1,2]}`)}}, metadata: `{"n":[1]}`},
-		"metadata is not an object": {list: redeemed{items: []map[string]any{listItem("x", "p", now, `["a"]`)}}},
-		"an empty PHP array": {list: redeemed{items: []map[string]any{listItem("x", "p", now, `[]`)}},
-			want: "x"},
+		"metadata empty and absent": {items: mine(""), metadata: `{}`, want: "ours"},
+		"metadata absent and null":  {items: mine(`null`), want: "ours"},
+		"metadata in another order": {
+			items: mine(`{"b": [1, {"x": null}], "a": "é"}`), metadata: `{"a":"\u00e9","b":[1,{"x":null}]}`,
+			want: "ours",
+		},
+		"a number in another notation": {
+			items: mine(`{"n":2.5,"m":100}`), metadata: `{"n":2.50,"m":1e2}`, want: "ours",
+		},
+		"a number too large for a float": {items: mine(`{"n":1e999}`), metadata: `{"n":1e999}`, want: "ours"},
+		"another number":                 {items: mine(`{"n":2.6}`), metadata: `{"n":2.5}`},
+		"a number and its text":          {items: mine(`{"n":"2.5"}`), metadata: `{"n":2.5}`},
+		"an extra field":                 {items: mine(`{"n":1,"m":1}`), metadata: `{"n":1}`},
+		"a missing field":                {items: mine(`{}`), metadata: `{"n":null}`},
+		"an extra element":               {items: mine(`{"n":[1,2]}`), metadata: `{"n":[1]}`},
+		"metadata is not an object":      {items: mine(`["a"]`)},
+		"an empty PHP array":             {items: mine(`[]`), want: "ours"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			test.list.items = test.items
 			c := serve(t, &test.list)
 			taken := func(id string) bool { return id == test.taken }
 			if test.taken == "" {
@@ -168,11 +163,12 @@ func TestFindRedemptionFailsWhenUncertain(t *testing.T) {
 	now := time.Now()
 	for name, list := range map[string]http.Handler{
 		"no such list":    status(404),
-		"no time":         &redeemed{items: []map[string]any{listItem("x", "p", time.Time{}, "")}},
+		"no time":         &redeemed{items: items{listItem("x", "p", time.Time{}, "")}},
 		"an endless list": &recorder{body: `{"data":[{"id":"x","perk_id":"q"}]}`},
 		"not a list":      &recorder{body: `<html>`},
-		"a failed page": &scriptedServer{script: []http.HandlerFunc{(&redeemed{items: make([]map[string]any,
-			101)}).ServeHTTP, status(503)}},
+		"a failed page": &scriptedServer{
+			script: []http.HandlerFunc{(&redeemed{items: make(items, 101)}).ServeHTTP, status(503)},
+		},
 	} {
 		got, found, err := serve(t, list).FindRedemption(t.Context(), "p", api.RedeemRequest{UserID: "ann"}, now, nil)
 		if err == nil || found {
@@ -189,18 +185,18 @@ func TestFindRedemptionFailsWhenUncertain(t *testing.T) {
 // Only a server known to follow the contract is trusted to sort its list, and only while the list is sorted.
 func TestFindRedemptionStopsEarlyOnlyInSortedLists(t *testing.T) {
 	now := time.Now()
-	list := func(newest string) (items []map[string]any) {
+	list := func(newest string) (made items) {
 		for i := range 300 {
-			items = append(items, listItem(fmt.Sprint(i), "p", now.Add(-time.Duration(i+10)*time.Hour), ""))
+			made = append(made, listItem(fmt.Sprint(i), "p", now.Add(-time.Duration(i+10)*time.Hour), ""))
 		}
 		if newest != "" {
 			at, _ := strconv.Atoi(newest)
-			items[at] = listItem("newer", "q", now, "")
+			made[at] = listItem("newer", "q", now, "")
 		}
-		return items
+		return made
 	}
 	for name, test := range map[string]struct {
-		items  []map[string]any
+		items  items
 		honour bool
 		pages  int
 	}{

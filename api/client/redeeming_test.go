@@ -75,13 +75,15 @@ func replay(w http.ResponseWriter, r *http.Request) {
 	granted(w, r)
 }
 
-func listOf(items ...map[string]any) http.Handler { return &redeemed{items: items} }
+func listOf(made ...map[string]any) http.Handler { return &redeemed{items: made} }
 
+// TestRedeemingOutcomes shows what the engine learns from the replies of a service. Its own tests walk all states.
 func TestRedeemingOutcomes(t *testing.T) {
 	type handlers = []http.HandlerFunc
-	ours, theirs := listItem("ours", "p", time.Now().Add(time.Hour), ""),
-		listItem("theirs", "p", time.Now().Add(time.Hour), "")
+	ours, theirs := listOf(listItem("ours", "p", time.Now().Add(time.Hour), "")),
+		listOf(listItem("theirs", "p", time.Now().Add(time.Hour), ""))
 	soldOut, duplicate := code(409, "sold_out"), code(409, "already_redeemed")
+	appears := func() http.Handler { return &delayedList{empty: 1, then: ours} }
 	for name, test := range map[string]struct {
 		script  handlers
 		list    http.Handler
@@ -94,59 +96,54 @@ func TestRedeemingOutcomes(t *testing.T) {
 		likely  bool // a candidate is named
 		unread  bool
 	}{
-		"redeemed":               {script: handlers{granted}, want: redeemedNow},
-		"replayed":               {script: handlers{replay}, want: redeemedNow, replay: true},
-		"refused":                {script: handlers{soldOut}, want: notRedeemed},
-		"refused, then redeemed": {script: handlers{status(401), granted}, want: redeemedNow},
-		"idempotency key reused": {
-			script: handlers{withKey(code(422, "idempotency_key_reused"))}, want: notRedeemed,
+		"redeemed": {script: handlers{granted}, want: redeemedNow},
+		"replayed": {script: handlers{replay}, want: redeemedNow, replay: true},
+		"refused":  {script: handlers{soldOut}, want: notRedeemed},
+
+		"lost, similar one listed":        {script: handlers{cut}, list: ours, want: unknown, likely: true},
+		"lost, similar one listed before": {script: handlers{cut}, list: ours, before: ours, want: unknown},
+		"lost, another's is listed":       {script: handlers{cut}, list: ours, taken: "ours", want: unknown},
+		"lost, not listed":                {script: handlers{cut}, want: unknown},
+		"lost, list unavailable":          {script: handlers{cut}, list: status(503), want: unknown, unread: true},
+
+		"lost, confirmed by its key": {
+			script: handlers{cut, replay}, list: keyedList(ours), sends: 1, want: redeemedNow, earlier: true,
 		},
-		"lost, similar redemption listed": {
-			script: handlers{cut}, list: listOf(ours), want: unknown, likely: true,
+		"lost, confirmed without the replay header": {
+			script: handlers{cut, granted}, list: keyedList(ours), sends: 1, want: redeemedNow, earlier: true,
 		},
-		"lost, similar redemption listed before": {script: handlers{cut}, list: listOf(ours), before: listOf(ours),
-			want: unknown},
-		"failed, similar redemption listed": {script: handlers{status(500)}, list: listOf(ours), want: unknown,
-			likely: true},
-		"lost, confirmed by its key": {script: handlers{cut, replay}, list: keyedList(listOf(ours)),
-			sends: 1, want: redeemedNow, earlier: true},
-		"lost, confirmed without the replay header": {script: handlers{cut, granted}, list: keyedList(listOf(ours)),
-			sends: 1, want: redeemedNow, earlier: true},
-		"lost, redeemed beside another client's": {script: handlers{cut, granted}, list: keyedList(listOf(theirs)),
-			sends: 1, want: redeemedNow},
-		"lost, redeemed by another client": {script: handlers{cut, withKey(duplicate)},
-			list: keyedList(listOf(ours)), sends: 1, want: notRedeemed},
-		"lost, another client got the last unit": {script: handlers{cut, withKey(soldOut)},
-			list: keyedList(listOf(theirs)), sends: 1, want: notRedeemed},
-		"lost, refused by a proxy": {script: handlers{cut, duplicate}, list: keyedList(listOf(ours)),
-			sends: 1, want: unknown, likely: true, unread: true},
-		"lost, and lost again while confirming": {script: handlers{cut, cut}, list: keyedList(listOf(ours)),
-			sends: 1, want: unknown, likely: true, unread: true},
-		"lost, not listed, keys honoured": {script: handlers{cut}, list: keyedList(listOf()), want: unknown},
-		"lost, another's redemption listed": {script: handlers{cut}, list: listOf(ours), taken: "ours",
-			want: unknown},
-		"lost, not listed": {script: handlers{cut}, want: unknown},
-		"lost, list unavailable": {script: handlers{cut}, list: status(503), want: unknown,
-			unread: true},
+		"lost, redeemed beside another client's": {
+			script: handlers{cut, granted}, list: keyedList(theirs), sends: 1, want: redeemedNow,
+		},
+		"lost, redeemed by another client": {
+			script: handlers{cut, withKey(duplicate)}, list: keyedList(ours), sends: 1, want: notRedeemed,
+		},
+		"lost, another client got the last unit": {
+			script: handlers{cut, withKey(soldOut)}, list: keyedList(theirs), sends: 1, want: notRedeemed,
+		},
+		"lost, refused by a proxy": {
+			script: handlers{cut, duplicate}, list: keyedList(ours), sends: 1, want: unknown, likely: true,
+			unread: true,
+		},
+
 		"lost, then replayed":       {script: handlers{cut, replay}, want: redeemedNow, earlier: true},
 		"lost, then redeemed":       {script: handlers{cut, granted}, want: redeemedNow},
-		"lost twice":                {script: handlers{cut, cut}, want: unknown},
 		"lost, then not authorized": {script: handlers{cut, status(401)}, want: unknown},
-		"lost, then throttled":      {script: handlers{cut, withKey(status(429))}, want: unknown},
-		"lost, then no such perk": {script: handlers{cut, withKey(code(404, "not_found"))},
-			want: unknown},
-		"lost, then sold out": {script: handlers{cut, withKey(soldOut)}, want: notRedeemed},
-		"lost, then sold out, list unavailable": {script: handlers{cut, withKey(soldOut)}, list: status(503),
-			want: unknown, unread: true},
+		"lost, then sold out":       {script: handlers{cut, withKey(soldOut)}, want: notRedeemed},
+		"lost, then sold out, list unavailable": {
+			script: handlers{cut, withKey(soldOut)}, list: status(503), want: unknown, unread: true,
+		},
 		"lost, then sold out, keys ignored": {script: handlers{cut, soldOut}, want: unknown},
-		"lost, then a duplicate":            {script: handlers{cut, withKey(duplicate)}, want: notRedeemed},
-		"lost, then a duplicate of another client's": {script: handlers{cut, withKey(duplicate)}, want: notRedeemed,
-			list: &delayedList{empty: 1, then: listOf(ours)}},
-		"lost, then a duplicate, keys ignored": {script: handlers{cut, duplicate}, want: unknown, likely: true,
-			list: &delayedList{empty: 1, then: listOf(ours)}},
-		"lost, then sold out, redeemed later": {script: handlers{cut, withKey(soldOut), replay}, sends: 2,
-			want: redeemedNow, earlier: true,
-			list: &delayedList{empty: 1, then: listOf(ours)}},
+		"lost, then a duplicate": {
+			script: handlers{cut, withKey(duplicate)}, list: appears(), want: notRedeemed,
+		},
+		"lost, then a duplicate, keys ignored": {
+			script: handlers{cut, duplicate}, list: appears(), want: unknown, likely: true,
+		},
+		"lost, then sold out, redeemed later": {
+			script: handlers{cut, withKey(soldOut), replay}, list: appears(), sends: 2, want: redeemedNow,
+			earlier: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.list == nil {
