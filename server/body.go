@@ -125,6 +125,26 @@ func writeJSON(c echo.Context, status int, mediaType string, body any) error {
 	return writeText(c, status, mediaType, encoded, "")
 }
 
+// parseBody reads the body of a request as JSON.
+func parseBody[T any](c echo.Context, parse func(body []byte) (T, error)) (parsed T, err error) {
+	body, _, err := readBody(c, maxBody, mediaJSON)
+	if err != nil {
+		return parsed, err
+	}
+	return parse(body)
+}
+
+// cacheable responds with what a handler reads, as writeCacheable does.
+func cacheable[T any](read func(echo.Context) (T, error)) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		body, err := read(c)
+		if err != nil {
+			return err
+		}
+		return writeCacheable(c, body)
+	}
+}
+
 // writeCacheable responds to a read: 200 with an ETag, or 304 if the client has the same bytes.
 func writeCacheable(c echo.Context, body any) error {
 	c.Response().Header().Set("Cache-Control", "private, no-cache")

@@ -62,12 +62,10 @@ func (a *errorResponse) Unwrap() error { return a.err }
 // responseTo returns what to tell the caller about an error. Any error that isn't meant for the caller becomes an
 // internal one, and only the log has the details.
 func responseTo(err error) *errorResponse {
-	var known *errorResponse
-	if errors.As(err, &known) {
+	if known, isKnown := errors.AsType[*errorResponse](err); isKnown {
 		return known
 	}
-	var public *api.Error
-	if errors.As(err, &public) {
+	if public, isPublic := errors.AsType[*api.Error](err); isPublic {
 		return &errorResponse{err: public}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {

@@ -18,7 +18,7 @@ import (
 	"example.com/perks/store"
 )
 
-// feedEvent is an event with who may see it.
+// feedEvent is an event, with the client that may see it.
 type feedEvent struct {
 	api.Event
 	place  store.AuditPlace // after it

@@ -18,7 +18,7 @@ import (
 
 const (
 	feedInterval = 500 * time.Millisecond // between two looks for new entries
-	feedCheck    = 2 * time.Second        // at most so long a follower waits for a part: then its caller is checked
+	feedCheck    = 2 * time.Second        // a follower waits for a part at most this long, then its caller is checked
 	feedQueue    = 16                     // parts that a listener may be late
 	feedReaders  = 4                      // followers that read what they have missed, at once
 	feedKept     = 8                      // parts that were read for one of them and may serve others

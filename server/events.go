@@ -22,8 +22,8 @@ const (
 	eventsPath        = "/events"
 	mediaEventStream  = "text/event-stream"
 	lastEventIDHeader = "Last-Event-ID"
-	feedHeartbeat     = 15 * time.Second // at most so long a stream sends nothing: proxies close silent connections
-	streamWriteTime   = 30 * time.Second // a caller that takes nothing for so long is cut off
+	feedHeartbeat     = 15 * time.Second // a stream is silent at most this long: proxies close silent connections
+	streamWriteTime   = 30 * time.Second // a caller that takes nothing for this long is cut off
 	streamEndTime     = time.Second      // for the end of a stream that was replaced
 	streamPiece       = 16 << 10         // bytes that are written before the system is asked whether it takes more
 	maxSearchedParts  = 10               // parts that a page without wait searches for events that the caller may see

@@ -121,7 +121,7 @@ func (k *keyring) byID(ctx context.Context, id string) (store.SigningKey, bool, 
 	return store.SigningKey{}, false, nil
 }
 
-// fresh returns the keys if they were loaded so recently.
+// fresh returns the keys if they were loaded within that time.
 func (k *keyring) fresh(within time.Duration) (keys []store.SigningKey, ok bool) {
 	loaded := k.loaded.Load()
 	if loaded == nil {

@@ -42,21 +42,13 @@ func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.
 	return writeList(h.service, c, h.sandbox, q, perks.Window, perks.Sort, read)
 }
 
-func (h perkHandlers) get(c echo.Context) error {
-	perk, err := withPerkID(pathParameter(c, "perkId"),
+func (h perkHandlers) get(c echo.Context) (api.Perk, error) {
+	return withPerkID(pathParameter(c, "perkId"),
 		func(id string) (api.Perk, error) { return h.store.Perk(c.Request().Context(), id) })
-	if err != nil {
-		return err
-	}
-	return writeCacheable(c, perk)
 }
 
-func (h perkHandlers) categories(c echo.Context) error {
-	categories, err := h.store.Categories(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	return writeCacheable(c, categories)
+func (h perkHandlers) categories(c echo.Context) ([]api.Category, error) {
+	return h.store.Categories(c.Request().Context())
 }
 
 func (h perkHandlers) listForUser(c echo.Context) error {
@@ -189,15 +181,11 @@ func (h perkHandlers) redeem(c echo.Context) error {
 }
 
 func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err error) {
-	body, _, err := readBody(c, maxBody, mediaJSON)
+	request, err := parseBody(c, api.ParseRedeemRequest)
 	if err != nil {
 		return result, err
 	}
 	perkID := pathParameter(c, "perkId")
-	request, err := api.ParseRedeemRequest(body)
-	if err != nil {
-		return result, err
-	}
 	key, err := idempotencyKey(c, func() ([32]byte, error) { return fingerprintOf(perkID, request) })
 	if err != nil {
 		return result, err

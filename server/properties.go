@@ -14,16 +14,13 @@ import (
 	"example.com/perks/store"
 )
 
-func (s *service) getProperty(c echo.Context) error {
+func (s *service) getProperty(c echo.Context) (property api.Property, err error) {
 	id, err := propertyID(c)
 	if err != nil {
-		return err
+		return property, err
 	}
 	record, err := s.config.Live.Property(c.Request().Context(), id)
-	if err != nil {
-		return err
-	}
-	return writeCacheable(c, record.Property)
+	return record.Property, err
 }
 
 func (s *service) listProperties(c echo.Context) error {

@@ -36,26 +36,21 @@ func (h perkHandlers) listRedemptions(c echo.Context) error {
 	return writeList(h.service, c, h.sandbox, q, query.Window, query.Sort, read)
 }
 
-func (h perkHandlers) getRedemption(c echo.Context) error {
+func (h perkHandlers) getRedemption(c echo.Context) (api.RedemptionRecord, error) {
 	id := pathParameter(c, "redemptionId")
 	record, err := h.store.Redemption(c.Request().Context(), api.LowerUUID(id))
-	if err != nil {
-		return err
+	if err == nil && !mayRead(callerOf(c), record) {
+		err = store.RedemptionNotFound(id)
 	}
-	if !mayRead(callerOf(c), record) {
-		return store.RedemptionNotFound(id)
-	}
-	return writeCacheable(c, record)
+	return record, err
 }
 
 // decide approves, rejects or voids a redemption that the caller may read.
 func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		body, _, err := readBody(c, maxBody, mediaJSON)
-		if err != nil {
-			return err
-		}
-		request, err := api.ParseDecisionRequest(body, status != api.StatusApproved)
+		request, err := parseBody(c, func(body []byte) (api.DecisionRequest, error) {
+			return api.ParseDecisionRequest(body, status != api.StatusApproved)
+		})
 		if err != nil {
 			return err
 		}
@@ -86,7 +81,7 @@ func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 }
 
 // eligibility says whether a user can redeem a perk now, by the rules of redeeming.
-func (h perkHandlers) eligibility(c echo.Context) error {
+func (h perkHandlers) eligibility(c echo.Context) (answer api.Eligibility, err error) {
 	q := api.ParseParameters(c.Request().URL.RawQuery)
 	pair := api.Pair{PerkID: pathParameter(c, "perkId")}
 	pair.UserID, _ = q.Given("user_id")
@@ -94,26 +89,18 @@ func (h perkHandlers) eligibility(c echo.Context) error {
 		q.Fields.Add("user_id", "%s", problem)
 	}
 	if err := q.Err(); err != nil {
-		return err
+		return answer, err
 	}
 	states, err := h.readEligibility(c.Request().Context(), pair)
 	if err != nil {
-		return err
+		return answer, err
 	}
-	answer, err := h.answer(pair, states)
-	if err != nil {
-		return err
-	}
-	return writeCacheable(c, answer)
+	return h.answer(pair, states)
 }
 
 // eligibilities is eligibility for many pairs at once.
 func (h perkHandlers) eligibilities(c echo.Context) error {
-	body, _, err := readBody(c, maxBody, mediaJSON)
-	if err != nil {
-		return err
-	}
-	pairs, err := api.ParsePairs(body)
+	pairs, err := parseBody(c, api.ParsePairs)
 	if err != nil {
 		return err
 	}
@@ -181,25 +168,21 @@ const (
 
 var tooManyReports = api.Errorf(api.CodeUnavailable, "Other reports are running. Try again when they have ended.")
 
-func (h perkHandlers) reportRedemptions(c echo.Context) error {
+func (h perkHandlers) reportRedemptions(c echo.Context) (report api.Report, err error) {
 	p := api.ParseParameters(c.Request().URL.RawQuery)
 	meta, own := p.ReportMeta(h.now())
 	if err := p.Err(); err != nil {
-		return err
+		return report, err
 	}
 	query := store.ReportQuery{By: meta.By, Since: meta.Since, Until: meta.Until, Within: reportTime,
 		ClientID: clientToRead(callerOf(c), own)}
 	ctx := c.Request().Context()
 	end, err := h.beginReport(ctx, callerOf(c).ClientID)
 	if err != nil {
-		return err
+		return report, err
 	}
 	defer end()
-	report, err := h.store.ReportRedemptions(ctx, query)
-	if err != nil {
-		return err
-	}
-	return writeCacheable(c, report)
+	return h.store.ReportRedemptions(ctx, query)
 }
 
 // beginReport waits until the client has no other report running, and others fewer than maxReports. end must be called

@@ -255,7 +255,8 @@ func (c *Conn) CanWrite() bool {
 	return can
 }
 
-// AwaitWrite waits for CanWrite. After so long the error is os.ErrDeadlineExceeded. Nothing else may write meanwhile.
+// AwaitWrite waits for CanWrite. If that takes longer, the error is os.ErrDeadlineExceeded. Nothing else may write
+// meanwhile.
 func (c *Conn) AwaitWrite(within time.Duration) error {
 	raw := c.raw()
 	if raw == nil {
