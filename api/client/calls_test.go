@@ -10,95 +10,80 @@ import (
 	"example.com/perks/api/client"
 )
 
+func errorOf[T any](_ T, err error) error { return err }
+
 // TestCallsOnTheWire shows what each method sends.
 func TestCallsOnTheWire(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	price, _ := api.ParsePrice("120.50")
+	request := api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{"a":"<"}`)}
+	patch := api.PropertyPatch{PricePW: api.Some(price), Lat: api.Some[*float64](nil)}
+	raw := client.Request{Method: "PUT", Path: "/x/y?z=1", Body: []byte("text"), ContentType: "text/plain"}
+	filter := api.PerkFilter{
+		Query: "free coffee", Category: "food & drink", City: "Zürich",
+		Near: &api.Circle{Lat: 47.3769, Lng: -8.5, RadiusKM: 2.5}, IncludeExpired: true,
+	}
+	type options = client.ListOptions
 	for name, test := range map[string]struct {
 		call                func(c *client.Client) error
 		sandbox             bool
-		method, uri, body   string
+		sent                string // the method and the address
+		body                string
 		header, headerValue string
 	}{
 		"perks": {
 			call: func(c *client.Client) error {
-				_, err := c.Perks(ctx, api.PerkFilter{
-					Query: "free coffee", Category: "food & drink", City: "Zürich",
-					Near: &api.Circle{Lat: 47.3769, Lng: -8.5, RadiusKM: 2.5}, IncludeExpired: true,
-				}, client.ListOptions{Page: 2, PerPage: 50, Sort: "title,-created_at"})
-				return err
+				return errorOf(c.Perks(ctx, filter, options{Page: 2, PerPage: 50, Sort: "title,-created_at"}))
 			},
-			method: "GET",
-			uri: "/partners/perks?category=food+%26+drink&city=Z%C3%BCrich&include_expired=true" +
-				"&lat=47.3769&lng=-8.5&page=2&per_page=50" +
-				"&q=free+coffee&radius=2.5&sort=title%2C-created_at",
+			sent: "GET /partners/perks?category=food+%26+drink&city=Z%C3%BCrich&include_expired=true&lat=47.3769" +
+				"&lng=-8.5&page=2&per_page=50&q=free+coffee&radius=2.5&sort=title%2C-created_at",
 		},
 		"perks of the sandbox": {
-			call: func(c *client.Client) error {
-				_, err := c.Perks(ctx, api.PerkFilter{}, client.ListOptions{})
-				return err
-			},
-			sandbox: true, method: "GET", uri: "/sandbox/partners/perks",
+			call:    func(c *client.Client) error { return errorOf(c.Perks(ctx, api.PerkFilter{}, options{})) },
+			sandbox: true, sent: "GET /sandbox/partners/perks",
 		},
 		"perk with an id that needs escaping": {
-			call:   func(c *client.Client) error { _, err := c.Perk(ctx, "a/b c?d"); return err },
-			method: "GET", uri: "/partners/perks/a%2Fb%20c%3Fd",
+			call: func(c *client.Client) error { return errorOf(c.Perk(ctx, "a/b c?d")) },
+			sent: "GET /partners/perks/a%2Fb%20c%3Fd",
 		},
 		"available": {
 			call: func(c *client.Client) error {
-				_, err := c.UserPerks(ctx, "ann@example.com", api.PerkFilter{City: "Rome"}, client.ListOptions{})
-				return err
+				return errorOf(c.UserPerks(ctx, "ann@example.com", api.PerkFilter{City: "Rome"}, options{}))
 			},
-			method: "GET", uri: "/partners/perks/users/ann@example.com?city=Rome&type=available",
+			sent: "GET /partners/perks/users/ann@example.com?city=Rome&type=available",
 		},
 		"redeemed": {
-			call: func(c *client.Client) error {
-				_, err := c.UserRedemptions(ctx, "ann", client.ListOptions{})
-				return err
-			},
-			method: "GET", uri: "/partners/perks/users/ann?type=redeemed",
+			call: func(c *client.Client) error { return errorOf(c.UserRedemptions(ctx, "ann", options{})) },
+			sent: "GET /partners/perks/users/ann?type=redeemed",
 		},
 		"redeem": {
-			call: func(c *client.Client) error {
-				_, _, err := c.Redeem(ctx, "p1",
-					api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{"a":"<"}`)}, "key-1")
-				return err
-			},
-			sandbox: true, method: "POST", uri: "/sandbox/partners/perks/p1/redeem",
+			call:    func(c *client.Client) error { _, _, err := c.Redeem(ctx, "p1", request, "key-1"); return err },
+			sandbox: true, sent: "POST /sandbox/partners/perks/p1/redeem",
 			body:   `{"user_id":"ann","metadata":{"a":"<"}}`,
 			header: "Idempotency-Key", headerValue: "key-1",
 		},
 		"property": {
-			call:   func(c *client.Client) error { _, _, err := c.Property(ctx, "42"); return err },
-			method: "GET", uri: "/get-property/42",
+			call: func(c *client.Client) error { _, _, err := c.Property(ctx, "42"); return err },
+			sent: "GET /get-property/42",
 		},
 		"update": {
-			call: func(c *client.Client) error {
-				patch := api.PropertyPatch{PricePW: api.Some(price), Lat: api.Some[*float64](nil)}
-				_, err := c.UpdateProperty(ctx, "42", patch, `"v1"`)
-				return err
-			},
-			method: "PATCH", uri: "/update-property/42", body: `{"price_pw":"120.50","lat":null}`,
+			call: func(c *client.Client) error { return errorOf(c.UpdateProperty(ctx, "42", patch, `"v1"`)) },
+			sent: "PATCH /update-property/42", body: `{"price_pw":"120.50","lat":null}`,
 			header: "If-Match", headerValue: `"v1"`,
 		},
 		"delete": {
-			call:   func(c *client.Client) error { _, err := c.DeleteProperty(ctx, "42", ""); return err },
-			method: "DELETE", uri: "/delete-property/42",
+			call: func(c *client.Client) error { return errorOf(c.DeleteProperty(ctx, "42", "")) },
+			sent: "DELETE /delete-property/42",
 		},
 		"raw": {
-			call: func(c *client.Client) error {
-				_, err := c.Do(ctx, client.Request{Method: "PUT", Path: "/x/y?z=1", Body: []byte("text"),
-					ContentType: "text/plain"})
-				return err
-			},
-			method: "PUT", uri: "/x/y?z=1", body: "text", header: "Content-Type", headerValue: "text/plain",
+			call: func(c *client.Client) error { return errorOf(c.Do(ctx, raw)) },
+			sent: "PUT /x/y?z=1", body: "text", header: "Content-Type", headerValue: "text/plain",
 		},
 		"raw in the sandbox": {
 			call: func(c *client.Client) error {
-				_, err := c.Do(ctx, client.Request{Method: "GET", Path: "partners/perks"})
-				return err
+				return errorOf(c.Do(ctx, client.Request{Method: "GET", Path: "partners/perks"}))
 			},
-			sandbox: true, method: "GET", uri: "/sandbox/partners/perks",
+			sandbox: true, sent: "GET /sandbox/partners/perks",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,9 +93,8 @@ func TestCallsOnTheWire(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := server.only(t)
-			if got.Method != test.method || got.URI != test.uri || got.Body != test.body {
-				t.Errorf("sent %s %s %s\nwant %s %s %s", got.Method, got.URI, got.Body, test.method, test.uri,
-					test.body)
+			if got.Method+" "+got.URI != test.sent || got.Body != test.body {
+				t.Errorf("sent %s %s %s\nwant %s %s", got.Method, got.URI, got.Body, test.sent, test.body)
 			}
 			if got.Header.Get("Authorization") != "Bearer good" {
 				t.Errorf("Authorization is %q", got.Header.Get("Authorization"))

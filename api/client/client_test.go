@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -38,6 +39,9 @@ func dial(t *testing.T, baseURL string, change ...func(*client.Config)) *client.
 	}
 	return c
 }
+
+// tracing has a client write its trace.
+func tracing(to *bytes.Buffer) func(*client.Config) { return func(c *client.Config) { c.Trace = to } }
 
 func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")

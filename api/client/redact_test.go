@@ -52,10 +52,7 @@ func TestNoFormOfASecretIsTraced(t *testing.T) {
 			_, _ = io.WriteString(w, "you sent "+echo+" and that is wrong")
 		})
 		var text bytes.Buffer
-		c := serve(t, mux, func(config *client.Config) {
-			config.Trace = &text
-			config.Tokens = client.StaticToken(bearer)
-		})
+		c := serve(t, mux, tracing(&text), withTokens(client.StaticToken(bearer)))
 		_, _ = c.Token(context.Background(), client.Credentials{ID: "my-id", Secret: secret})
 		request := client.Request{Method: "GET", Path: "echo"}
 		if echo == bare {
@@ -93,7 +90,7 @@ func TestSecretsInBodiesAreNotTraced(t *testing.T) {
 			w.Header().Set("Location", "https://other.example/?token="+hidden)
 			w.Header().Set("X-Api-Key", hidden)
 			_, _ = io.WriteString(w, body)
-		}), func(config *client.Config) { config.Trace = &text })
+		}), tracing(&text))
 		_, _ = c.Do(context.Background(), client.Request{Method: "GET", Path: "x"})
 		_, _ = c.Do(context.Background(),
 			client.Request{Method: "POST", Path: "y", Body: []byte(body), ContentType: "text/plain"})
@@ -111,7 +108,7 @@ func TestOrdinaryTextIsTraced(t *testing.T) {
 		var text bytes.Buffer
 		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, body)
-		}), func(config *client.Config) { config.Trace = &text })
+		}), tracing(&text))
 		_, _ = c.Do(context.Background(), client.Request{Method: "GET", Path: "x"})
 		if !strings.Contains(text.String(), "< "+body+"\n") {
 			t.Errorf("%.80q is missing:\n%.300s", body, text.String())
@@ -141,7 +138,7 @@ func TestOwnMessageIsKeptIfSecretIsAWord(t *testing.T) {
 func TestEachAttemptIsTraced(t *testing.T) {
 	var text bytes.Buffer
 	server := &scriptedServer{script: repeat(1, status(503))}
-	c := serve(t, server, (&fakeClock{}).config, func(config *client.Config) { config.Trace = &text })
+	c := serve(t, server, (&fakeClock{}).config, tracing(&text))
 	if err := calls["read"](t.Context(), c); err != nil || strings.Count(text.String(), "> GET ") != 2 {
 		t.Errorf("%v:\n%s", err, text.String())
 	}
@@ -157,7 +154,7 @@ func TestErrorsDoNotRepeatSecrets(t *testing.T) {
 		w.Header().Set("X-Request-Id", "r-"+proof)
 		reply(w, 401, map[string]any{"code": proof, "message": "wrong: " + proof,
 			"errors": map[string]any{proof: proof}})
-	}), func(config *client.Config) { config.Tokens = client.StaticToken(bearer) })
+	}), withTokens(client.StaticToken(bearer)))
 	_, loginErr := c.Token(context.Background(), client.Credentials{ID: "my-id", Secret: secret})
 	_, callErr := c.Perk(context.Background(), "p")
 	for _, err := range []error{loginErr, callErr} {

@@ -129,10 +129,9 @@ func repeat(n int, part http.HandlerFunc) []http.HandlerFunc {
 
 // calls has one call of each kind with its own retry rules.
 var calls = map[string]func(context.Context, *client.Client) error{
-	"read": func(ctx context.Context, c *client.Client) error { _, err := c.Perk(ctx, "p"); return err },
+	"read": func(ctx context.Context, c *client.Client) error { return errorOf(c.Perk(ctx, "p")) },
 	"token": func(ctx context.Context, c *client.Client) error {
-		_, err := c.Token(ctx, client.Credentials{ID: "a", Secret: "b"})
-		return err
+		return errorOf(c.Token(ctx, client.Credentials{ID: "a", Secret: "b"}))
 	},
 	"redeem": func(ctx context.Context, c *client.Client) error {
 		_, _, err := c.Redeem(ctx, "p", api.RedeemRequest{UserID: "u"}, "")
@@ -143,13 +142,9 @@ var calls = map[string]func(context.Context, *client.Client) error{
 		return err
 	},
 	"update": func(ctx context.Context, c *client.Client) error {
-		_, err := c.UpdateProperty(ctx, "1", api.PropertyPatch{Title: api.Some("T")}, "")
-		return err
+		return errorOf(c.UpdateProperty(ctx, "1", api.PropertyPatch{Title: api.Some("T")}, ""))
 	},
-	"delete": func(ctx context.Context, c *client.Client) error {
-		_, err := c.DeleteProperty(ctx, "1", "")
-		return err
-	},
+	"delete": func(ctx context.Context, c *client.Client) error { return errorOf(c.DeleteProperty(ctx, "1", "")) },
 }
 
 func TestRetriedCalls(t *testing.T) {

@@ -31,10 +31,7 @@ func TestTraceShowsExchangesWithoutSecrets(t *testing.T) {
 		_, _ = w.Write([]byte(`{"access_token":"` + issued + `"`))
 	})
 	var text bytes.Buffer
-	c := serve(t, mux, func(config *client.Config) {
-		config.Trace = &text
-		config.Tokens = client.StaticToken(bearer)
-	})
+	c := serve(t, mux, tracing(&text), withTokens(client.StaticToken(bearer)))
 	ctx := context.Background()
 	_, _ = c.Token(ctx, client.Credentials{ID: "my-id", Secret: secret})
 	_, _ = c.Perk(ctx, "echo")
@@ -66,7 +63,7 @@ func TestTraceDoesNotTruncateResponse(t *testing.T) {
 	var text bytes.Buffer
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reply(w, 200, map[string]string{"id": "p", "description": long})
-	}), func(config *client.Config) { config.Trace = &text })
+	}), tracing(&text))
 	perk, err := c.Perk(context.Background(), "p")
 	if err != nil || perk.Description != long {
 		t.Errorf("got %d characters, %v", len(perk.Description), err)
