@@ -45,7 +45,7 @@ type keptList[IDs Sized] struct {
 const sparseShare = 5
 
 // newPageIndexCache returns an empty cache for that many ids. It keeps all ids of a list that has at most perList, and
-// of a longer one every so many.
+// of a longer one those of every step-th perk.
 func newPageIndexCache[IDs Sized](perList, ids int) *pageIndexCache[IDs] {
 	k := &pageIndexCache[IDs]{perList: perList, free: ids}
 	lists, err := simplelru.NewLRU(maxCachedTotals, func(_ keptKey, list *keptList[IDs]) {

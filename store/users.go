@@ -66,7 +66,7 @@ func prefixEnd(prefix string) string {
 		switch {
 		case last == utf8.MaxRune:
 			continue
-		case last == 0xD7FF: // surrogates are no characters
+		case last == 0xD7FF: // surrogates are not characters
 			last = 0xDFFF
 		}
 		return prefix + string(last+1)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -72,11 +71,9 @@ func TestShortListsAreNotReplanned(t *testing.T) {
 	const times = 20
 	for i := range times {
 		must(db.Perk(t.Context(), "perk-0"))(t)
-		must(db.Redeem(t.Context(), store.RedeemAttempt{
-			ID: fmt.Sprint(i), PerkID: "perk-0", UserID: fmt.Sprint("user-", i), ClientID: "shop", At: time.Now(),
-			Metadata: []byte(`{}`),
-			Key:      &store.IdempotencyKey{Key: fmt.Sprint(i)},
-		}))(t)
+		keyed := attempt(fmt.Sprint(i), "perk-0", fmt.Sprint("user-", i))
+		keyed.Key = &store.IdempotencyKey{Key: fmt.Sprint(i)}
+		must(db.Redeem(t.Context(), keyed))(t)
 	}
 	for _, pool := range []interface {
 		Query(context.Context, string, ...any) (pgx.Rows, error)

@@ -32,8 +32,7 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 				answered, keyed := variant&1 == 1, variant&2 == 2
 				for message := 1; ; message++ {
 					id := fmt.Sprint(variant, "-", message)
-					attempt := store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: newUser(t, db, id),
-						ClientID: "client", At: time.Now()}
+					attempt := attempt(id, "perk-0", newUser(t, db, id))
 					if keyed {
 						attempt.Key = &store.IdempotencyKey{Key: id}
 						keys++
@@ -138,10 +137,7 @@ func TestAttemptsThatWaitForALockHoldUpNoOthers(t *testing.T) {
 	}
 	other := begin(t, db, lock.String())
 	redeem := func(i int, user string) error {
-		_, err := db.Redeem(t.Context(), store.RedeemAttempt{
-			ID: "of-" + user, PerkID: fmt.Sprint("perk-", i), UserID: user, CreateUser: true, ClientID: "client",
-			At: time.Now()})
-		return err
+		return errOf(db.Redeem(t.Context(), newcomer("of-"+user, fmt.Sprint("perk-", i), user)))
 	}
 	waiting := make(chan error, blocked)
 	for i := range blocked {
@@ -230,8 +226,7 @@ func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 		callers.Go(func() {
 			user := i / perks
 			_, err := replicas[user%2].Redeem(t.Context(),
-				store.RedeemAttempt{ID: fmt.Sprint("r-", i), PerkID: fmt.Sprint("perk-", i%perks),
-					UserID: fmt.Sprint("user-", user), ClientID: "client", At: time.Now()})
+				attempt(fmt.Sprint("r-", i), fmt.Sprint("perk-", i%perks), fmt.Sprint("user-", user)))
 			select {
 			case ended <- struct{}{}:
 			default:
@@ -285,12 +280,9 @@ func TestOneKeyForTwoPerksAtOnceRedeemsOne(t *testing.T) {
 		outcomes := make([]api.Code, 2)
 		for perk := range 2 {
 			callers.Go(func() {
-				key := &store.IdempotencyKey{Key: fmt.Sprint("key-", round)}
-				key.Fingerprint[0] = byte(perk)
-				_, err := db.Redeem(t.Context(),
-					store.RedeemAttempt{ID: fmt.Sprint(round, "-", perk), PerkID: fmt.Sprint("perk-", perk),
-						UserID: fmt.Sprint("user-", round), ClientID: "client", At: time.Now(), Key: key})
-				outcomes[perk] = api.CodeOf(err)
+				keyed := attempt(fmt.Sprint(round, "-", perk), fmt.Sprint("perk-", perk), fmt.Sprint("user-", round))
+				keyed.Key = &store.IdempotencyKey{Key: fmt.Sprint("key-", round), Fingerprint: [32]byte{byte(perk)}}
+				outcomes[perk] = api.CodeOf(errOf(db.Redeem(t.Context(), keyed)))
 			})
 		}
 		callers.Wait()
@@ -320,11 +312,7 @@ func TestADemotedServerIsNotUsed(t *testing.T) {
 		t.Errorf("a demoted server is ready: %v", err)
 	}
 	answered := make(chan error, 1)
-	go func() {
-		_, err := db.Redeem(t.Context(),
-			store.RedeemAttempt{ID: "r", PerkID: "perk-0", UserID: "user-0", ClientID: "client", At: time.Now()})
-		answered <- err
-	}()
+	go func() { answered <- errOf(db.Redeem(t.Context(), attempt("r", "perk-0", "user-0"))) }()
 	must(db.reads.Exec(t.Context(),
 		`BEGIN READ WRITE; ALTER DATABASE `+pgx.Identifier{db.reads.Config().ConnConfig.Database}.Sanitize()+
 			` RESET default_transaction_read_only; COMMIT`, pgx.QueryExecModeSimpleProtocol))(t)
@@ -353,10 +341,10 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	}()
 	waiting := waitForSyncRep(t, operator, serverSession{})
 
-	attempt := store.RedeemAttempt{ID: "r", PerkID: "perk-0", UserID: "user-0", ClientID: "client", At: time.Now()}
+	attempt := attempt("r", "perk-0", "user-0")
 	within, cancel := context.WithCancel(t.Context())
 	impatient, patient := make(chan error, 1), make(chan error, 1)
-	go func() { _, err := db.Redeem(within, attempt); impatient <- err }()
+	go func() { impatient <- errOf(db.Redeem(within, attempt)) }()
 	waiting = waitForSyncRep(t, operator, waiting)
 	cancel()
 	if err := <-impatient; api.CodeOf(err) != api.CodeUnavailable ||
@@ -364,7 +352,7 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 		t.Errorf("the caller that does not wait for the standby got %v", err)
 	}
 	// Retry, as a client does whose reply was lost.
-	go func() { _, err := db.Redeem(t.Context(), attempt); patient <- err }()
+	go func() { patient <- errOf(db.Redeem(t.Context(), attempt)) }()
 	for range 3 {
 		execute(t, operator, fmt.Sprintf(`SELECT pg_cancel_backend(%d)`, waiting.pid))
 		waiting = waitForSyncRep(t, operator, waiting)
@@ -478,10 +466,9 @@ func TestAStoredFingerprintOfTheWrongLengthIsAnError(t *testing.T) {
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
 	redeem := func(id, key string) error {
-		_, err := db.Redeem(t.Context(),
-			store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: "user-" + id, ClientID: "client", At: time.Now(),
-				Key: &store.IdempotencyKey{Key: key}})
-		return err
+		keyed := attempt(id, "perk-0", "user-"+id)
+		keyed.Key = &store.IdempotencyKey{Key: key}
+		return errOf(db.Redeem(t.Context(), keyed))
 	}
 	noError(t, redeem("1", "k"))
 	for _, kept := range []string{"", "00", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff00"} {
@@ -502,11 +489,7 @@ func TestACallCancelledBeforeItsWriteRedeemsNothing(t *testing.T) {
 	fill(t, db, 1, 10)
 	redeem := func(ctx context.Context, user string) <-chan error {
 		answer := make(chan error, 1)
-		go func() {
-			_, err := db.Redeem(ctx, store.RedeemAttempt{ID: "of-" + user, PerkID: "perk-0", UserID: user,
-				ClientID: "client", At: time.Now()})
-			answer <- err
-		}()
+		go func() { answer <- errOf(db.Redeem(ctx, attempt("of-"+user, "perk-0", user))) }()
 		return answer
 	}
 	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
@@ -544,11 +527,7 @@ func TestAPermanentUniqueViolationIsNotRetriedForLong(t *testing.T) {
 	for _, user := range []string{"user-0", "user-1", "user-2", "user-3"} {
 		answer := make(chan error, 1)
 		answers[user] = answer
-		go func() {
-			_, err := db.Redeem(within, store.RedeemAttempt{ID: "of-" + user, PerkID: "perk-0", UserID: user,
-				ClientID: "client", At: time.Now()})
-			answer <- err
-		}()
+		go func() { answer <- errOf(db.Redeem(within, attempt("of-"+user, "perk-0", user))) }()
 	}
 	for db.Stats().Queue.Waiting < len(answers) {
 		runtime.Gosched()

@@ -15,13 +15,11 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 	address := storetest.PostgresDatabase(t)
 	live := openAt(t, address)
 	fill(t, live, 1, 1)
-	noError(t, live.write(t.Context(), "make a schema",
-		func(s *session) error { return s.exec(`CREATE SCHEMA apart`) }))
+	execute(t, live.writes, `CREATE SCHEMA apart`)
 	sandbox := openAt(t, address+"&search_path=apart")
 	fill(t, sandbox, 2, 1)
 	both := openAt(t, address+"&search_path=apart,public")
-	noError(t, both.write(t.Context(), "lose a table",
-		func(s *session) error { return s.exec(`DROP TABLE apart.users`) }))
+	execute(t, both.writes, `DROP TABLE apart.users`)
 	if _, err := both.Reset(t.Context(), store.Operator, importDay); !errors.Is(err, errSeveralSchemas) {
 		t.Errorf("the error is %v, want one about tables in several schemas", err)
 	}
@@ -30,8 +28,9 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 	}
 }
 
-// TestReferencedRowsAreProtectedAfterAReset checks that a reset puts back the guards that it removes.
-func TestReferencedRowsAreProtectedAfterAReset(t *testing.T) {
+// TestReferencedRowsAreProtected checks that manual changes to the database meet the same rules as with foreign keys,
+// also after a reset, which removes the guards and puts them back, and after one that is refused.
+func TestReferencedRowsAreProtected(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	must(db.Reset(t.Context(), store.Operator, importDay))(t)
@@ -39,11 +38,22 @@ func TestReferencedRowsAreProtectedAfterAReset(t *testing.T) {
 	if _, err := db.Reset(t.Context(), store.Operator, importDay); api.CodeOf(err) != api.CodeConflict {
 		t.Fatalf("with a client: %v", err)
 	}
-	for _, table := range []string{"perks", "users", "redemptions"} {
-		err := db.write(t.Context(), "work by hand", func(s *session) error { return s.exec(`DELETE FROM ` + table) })
-		if state := sqlState(err); state != "23503" {
-			t.Errorf("DELETE FROM %s: SQLSTATE %q, want that of a foreign key, 23503", table, state)
+	for name, db := range map[string]*DB{"after a reset": db, "new": openAt(t, storetest.PostgresDatabase(t))} {
+		fill(t, db, 1, 1)
+		execute(t, db.writes,
+			`INSERT INTO redemptions VALUES ('r', 'perk-0', 'user-0', 'shop', now(), 'pending', 'pending', '{}')`)
+		for _, table := range []string{"perks", "users", "redemptions"} {
+			for _, text := range []string{`DELETE FROM ` + table, `UPDATE ` + table + ` SET id = 'another'`,
+				`TRUNCATE ` + table + ` CASCADE`} {
+				if state := sqlState(errOf(db.writes.Exec(t.Context(), text))); state != "23503" {
+					t.Errorf("%s, %s: SQLSTATE %q, want that of a foreign key, 23503", name, text, state)
+				}
+			}
+			if rows := read[int](t, db, `SELECT count(*) FROM `+table); rows == 0 {
+				t.Errorf("%s: the table %s is empty", name, table)
+			}
 		}
+		execute(t, db.writes, `UPDATE redemptions SET status = 'rejected'`)
 	}
 }
 

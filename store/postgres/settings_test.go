@@ -93,11 +93,7 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 				t.Errorf("a write has %q and a read %q, want %q", written, read, test.want)
 			}
 			fill(t, db, 1, 10)
-			attempt := store.RedeemAttempt{ID: "1", PerkID: "perk-0", UserID: "user-0", ClientID: "client",
-				At: time.Now()}
-			if _, err := db.Redeem(t.Context(), attempt); err != nil {
-				t.Error(err)
-			}
+			must(db.Redeem(t.Context(), attempt("1", "perk-0", "user-0")))(t)
 			// Longer than the timeouts of the role, in a transaction that waits for a lock as it does for a standby.
 			holder := begin(t, openAt(t, direct), `LOCK TABLE clients`)
 			done := make(chan error, 1)

@@ -3,10 +3,8 @@ package postgres
 import (
 	"runtime"
 	"testing"
-	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/store"
 	"example.com/perks/store/storetest"
 )
 
@@ -17,11 +15,7 @@ func TestQueueStats(t *testing.T) {
 	commit(t, begin(t, db, addPerk+`; UPDATE perk_stock SET stock = 10; INSERT INTO users VALUES ('a'), ('b'), ('c')`))
 	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
 	answers := make(chan error, 3)
-	redeem := func(user string) {
-		_, err := db.Redeem(t.Context(),
-			store.RedeemAttempt{ID: "of-" + user, PerkID: "p", UserID: user, ClientID: "shop", At: time.Now()})
-		answers <- err
-	}
+	redeem := func(user string) { answers <- errOf(db.Redeem(t.Context(), attempt("of-"+user, "p", user))) }
 	go redeem("a")
 	waitForLock(t, db)
 	for _, user := range []string{"b", "c"} {

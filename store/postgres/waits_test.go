@@ -20,16 +20,13 @@ func TestALockedTableIsNamed(t *testing.T) {
 	t.Parallel()
 	var logged lockedBuffer
 	options := Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
-	db := must(Open(t.Context(), storetest.PostgresDatabase(t), options))(t)
-	defer db.Close()
+	db := openWith(t, storetest.PostgresDatabase(t), options)
 	commit(t, begin(t, db, addPerk))
 	other := begin(t, db, `SET LOCAL application_name = 'forgotten'; LOCK TABLE redemptions IN ACCESS EXCLUSIVE MODE`)
 
 	within, cancel := context.WithTimeout(t.Context(), lockedFor+2*waitInterval)
 	defer cancel()
-	_, err := db.Redeem(within, store.RedeemAttempt{
-		ID: "r", PerkID: "p", UserID: "u", ClientID: "c", CreateUser: true, At: time.Now(), Metadata: []byte("{}"),
-	})
+	_, err := db.Redeem(within, newcomer("r", "p", "u"))
 	var waited *store.WaitError
 	if !errors.As(err, &waited) || api.CodeOf(err) != api.CodeUnavailable {
 		t.Fatalf("the error of a redemption is %v", err)
@@ -67,9 +64,7 @@ func TestALockedRowIsNamedAndLeavesTheDatabaseReady(t *testing.T) {
 	defer commit(t, other)
 	within, cancel := context.WithTimeout(t.Context(), lockedFor+2*waitInterval)
 	defer cancel()
-	_, err := db.Redeem(within, store.RedeemAttempt{
-		ID: "r", PerkID: "p", UserID: "u", ClientID: "c", CreateUser: true, At: time.Now(), Metadata: []byte("{}"),
-	})
+	_, err := db.Redeem(within, newcomer("r", "p", "u"))
 	var waited *store.WaitError
 	if !errors.As(err, &waited) || waited.IsTable || waited.Table != "perk_stock" {
 		t.Errorf("the error of a redemption is %v", err)
@@ -85,10 +80,7 @@ func TestStatementsAndCommitsAreMeasured(t *testing.T) {
 	commit(t, begin(t, db, addPerk+`; UPDATE perk_stock SET stock = NULL, held = 0`))
 	before := db.Stats()
 	for _, id := range []string{"first", "second"} { // the second one may take a single round trip
-		_, err := db.Redeem(t.Context(), store.RedeemAttempt{
-			ID: id, PerkID: "p", UserID: id, ClientID: "c", CreateUser: true, At: time.Now(), Metadata: []byte("{}"),
-		})
-		noError(t, err)
+		must(db.Redeem(t.Context(), newcomer(id, "p", id)))(t)
 	}
 	after := db.Stats()
 	if made := after.Commits.Count - before.Commits.Count; made != 2 {
