@@ -14,8 +14,7 @@ import (
 // An interrupt after it does.
 func TestOwnCommandsHaveTheTerminal(t *testing.T) {
 	t.Parallel()
-	d := newFixture(t)
-	d.logIn()
+	d := loggedIn(t)
 	file := filepath.Join(t.TempDir(), "process")
 	d.configure(`tui:
   commands:
@@ -23,14 +22,13 @@ func TestOwnCommandsHaveTheTerminal(t *testing.T) {
     - {key: f9, name: Wait, command: [sh, -c, "echo it waits; sleep 60"]}
 `)
 	w := d.window(t, 100, 26)
-	w.enter("perksctl tui; echo exited\\ with $?")
-	w.see("find: words")
-	w.press("C-g")
+	w.play(`
+		run: perksctl tui => find: words
+		ctrl+g`)
 	w.see("Done: Look.", "Perks") // without another key
-	w.press("F9")
-	w.see("it waits")
-	w.press("C-c")
-	w.see("Error: Wait: signal: interrupt.", "Perks")
+	w.play(`
+		f9 => it waits
+		ctrl+c => Error: Wait: signal: interrupt. | Perks`)
 	text, err := os.ReadFile(file)
 	w.do(err)
 	process, err := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -55,17 +53,13 @@ func (d *fixture) configure(lines string) {
 // TestTypingErrorsInTheConfigurationStopNothing starts with a wrong theme and a wrong key.
 func TestTypingErrorsInTheConfigurationStopNothing(t *testing.T) {
 	t.Parallel()
-	d := newFixture(t)
-	d.logIn()
+	d := loggedIn(t)
 	d.configure("tui:\n  theme: pink\n  keys: {record.reedem: [r], app.mouse: [f4]}\n")
 	w := d.window(t, 100, 26)
-	w.enter("perksctl tui --theme pink; echo exited\\ with $?")
-	w.see("exited with 2", `there is no theme "pink"`)
-	w.enter("perksctl tui; echo exited\\ with $?")
-	w.see("find: words", `Warning: Ignored in config.yaml. Line`,
-		`: there is no theme "pink"`, `: there is no action "record.reedem".`)
-	w.press("F4")
-	w.see("Mouse: ")
-	w.press("q")
-	w.see("exited with 0", prompt)
+	w.play(`
+		run: perksctl tui --theme pink => exited with 2 | there is no theme "pink"
+		run: perksctl tui => find: words | Warning: Ignored in config.yaml. Line | : there is no theme "pink"
+		=> : there is no action "record.reedem".
+		f4 => Mouse:
+		q => exited with 0 | ready>`)
 }

@@ -10,8 +10,7 @@ import (
 // that has "zebra" in its description alone.
 func desk(t *testing.T) *fixture {
 	t.Helper()
-	d := newFixture(t)
-	d.logIn()
+	d := loggedIn(t)
 	var users strings.Builder
 	users.WriteString("id\nzoe\n")
 	for i := range 20 {
@@ -32,28 +31,20 @@ func TestPerksAreFoundWithOneLine(t *testing.T) {
 	t.Parallel()
 	d := desk(t)
 	w := d.window(t, 120, 36)
-	w.enter("perksctl tui; echo exited\\ with $?")
-	w.see("find: words", "live")
-	w.press("/")
-	w.write("zebra")
-	w.see("best matches", "Perks 4")
+	w.play(`
+		run: perksctl tui => find: words | live
+		/ "zebra" => best matches | Perks 4`)
 	if shown := w.see("Zebra tour", "A walk at dusk"); strings.Index(shown, "A walk at dusk") < strings.Index(shown,
 		"Zebra tour") {
 		t.Errorf("the title without the word is first:\n%s", shown)
 	}
-	w.write(" cat")
-	w.see("tab category:")
-	w.press("Tab")
-	w.write("zoo")
-	w.see("Zoo visits", "Perks 4")
-	w.write(" city:bat near:51.3811,-2.3590 <5km -exp")
-	w.see("tab -expired")
-	w.press("Tab", "Enter")
-	w.see("zebra", "city:Bath", `category:"Zoo visits"`, "near:51.3811,-2.359", "<5km", "nearest", "Perks 3",
-		"Distance", "0 m", "2.1 km", "3.2 km")
-	w.gone("Zebra photo")
-	w.press("q")
-	w.see("exited with 0", prompt)
+	w.play(`
+		" cat" => tab category:
+		tab "zoo" => Zoo visits | Perks 4
+		" city:bat near:51.3811,-2.3590 <5km -exp" => tab -expired
+		tab enter => zebra | city:Bath | category:"Zoo visits" | near:51.3811,-2.359 | <5km | nearest | Perks 3
+		=> Distance | 0 m | 2.1 km | 3.2 km | ≠ Zebra photo
+		q => exited with 0 | ready>`)
 	line := `zebra city:bath category:"zoo visits" near:51.3811,-2.3590 <5km -expired`
 	if found := d.must("perksctl", "perk", "list", "--query", line, "--sort", "distance", "-o",
 		"id"); found != "walk\ntour\nride\n" {
@@ -67,30 +58,20 @@ func TestACustomerIsServedOnOnePage(t *testing.T) {
 	t.Parallel()
 	d := desk(t)
 	w := d.window(t, 120, 36)
-	w.enter("perksctl tui user zoe; echo exited\\ with $?")
-	w.see("User zoe", "zoe has redeemed nothing yet.", "Available")
-	w.press("/")
-	w.write("zebra tour")
-	w.see("Available 1")
-	w.press("Enter")
-	w.see("enter open")
-	w.press("r")
-	w.see("Redeem for zoe?", "Zebra tour", "LIVE")
-	w.press("y")
-	w.see("Redeemed 1", "Zebra tour", "approved", "just now")
+	w.play(`
+		run: perksctl tui user zoe => User zoe | zoe has redeemed nothing yet. | Available
+		/ "zebra tour" => Available 1
+		enter => enter open
+		r => Redeem for zoe? | Zebra tour | LIVE
+		y => Redeemed 1 | Zebra tour | approved | just now`)
 	if made := d.must("perksctl", "user", "perks", "zoe", "--type", "redeemed"); !strings.Contains(made, "tour") {
 		t.Errorf("zoe redeemed\n%s", made)
 	}
-	w.press("/", "C-u")
-	w.write("zebra +expired")
-	w.press("Enter")
-	w.see("All perks 4", "redeemed just now", "sold out")
-	w.press("Tab", "Enter")
-	w.see("Redemption", "approved", "Zebra tour (tour)")
-	w.press("Escape")
-	w.see("All perks 4")
-	w.press("q")
-	w.see("exited with 0", prompt)
+	w.play(`
+		/ ctrl+u "zebra +expired" enter => All perks 4 | redeemed just now | sold out
+		tab enter => Redemption | approved | Zebra tour (tour)
+		esc => All perks 4
+		q => exited with 0 | ready>`)
 }
 
 // TestALeadClearsTwentyPendingRedemptions approves all but one, which is rejected; one more appears by itself, and is
@@ -109,38 +90,25 @@ func TestALeadClearsTwentyPendingRedemptions(t *testing.T) {
 		d.must("perksctl", "perk", "redeem", "ride", "--user", fmt.Sprintf("rider-%02d", i))
 	}
 	w := d.window(t, 120, 40)
-	w.enter("perksctl tui; echo exited\\ with $?")
-	w.see("find: words", "live")
-	w.press("4")
-	w.see("Redemptions 20", "Zebra ride", "pending")
-	w.press("Tab")
-	w.see("status:pending")
-	w.press("x")
-	w.see("Reject Zebra ride for rider-19?")
-	w.write("no helmet")
-	w.press("Enter")
-	w.see("1 redemption rejected.", "Redemptions 19")
-	w.press("A", "a")
-	w.see("Approve 19 redemptions?", "LIVE")
-	w.press("y")
-	w.see("19 redemptions approved.", "No redemption matches status:pending.")
+	w.play(`
+		run: perksctl tui => find: words | live
+		4 => Redemptions 20 | Zebra ride | pending
+		tab => status:pending
+		x => Reject Zebra ride for rider-19?
+		"no helmet" enter => 1 redemption rejected. | Redemptions 19
+		A a => Approve 19 redemptions? | LIVE
+		y => 19 redemptions approved. | No redemption matches status:pending.`)
 	d.must("perksctl", "perk", "redeem", "ride", "--user", "zoe")
-	w.see("Redemptions 1", "zoe")
-	w.press("a")
-	w.see("Approve Zebra ride for zoe?")
-	w.press("y")
-	w.see("1 redemption approved.")
-	w.press("Tab")
-	w.see("Redemptions 21")
-	w.press("C-x")
-	w.see("Void Zebra ride for zoe?")
-	w.write("wrong day")
-	w.press("Enter")
-	w.see("1 redemption voided.", "voided", "wrong day")
+	w.play(`
+		=> Redemptions 1 | zoe
+		a => Approve Zebra ride for zoe?
+		y => 1 redemption approved.
+		tab => Redemptions 21
+		ctrl+x => Void Zebra ride for zoe?
+		"wrong day" enter => 1 redemption voided. | voided | wrong day`)
 	if list := d.must("perksctl", "redemption", "list", "--status", "rejected", "-o", "json"); !strings.Contains(list,
 		"no helmet") {
 		t.Errorf("rejected are\n%s", list)
 	}
-	w.press("q")
-	w.see("exited with 0", prompt)
+	w.play(`q => exited with 0 | ready>`)
 }

@@ -14,8 +14,7 @@ import (
 // TestTerminalIsRestored ends the terminal UI by keys, signals and panics while it uses the mouse.
 func TestTerminalIsRestored(t *testing.T) {
 	t.Parallel()
-	d := newFixture(t)
-	d.logIn()
+	d := loggedIn(t)
 	real, faulty := "perksctl tui --mouse", "env "+faultyEnv+"=1 "+os.Args[0]
 	key := func(name string) func(*window) { return func(w *window) { w.press(name) } }
 	for _, test := range []struct {
@@ -25,12 +24,12 @@ func TestTerminalIsRestored(t *testing.T) {
 		message              string
 	}{
 		{"q", real, "find: words", key("q"), 0, ""},
-		{"ctrl+c", real, "find: words", key("C-c"), 0, ""},
+		{"ctrl+c", real, "find: words", key("ctrl+c"), 0, ""},
 		{"SIGTERM", real, "find: words", signal(syscall.SIGTERM), 130, ""},
 		{"SIGHUP", real, "find: words", signal(syscall.SIGHUP), 130, ""},
-		{"a fault in Update", faulty, "Address of the API", key("F5"), 1, "The terminal UI failed: a fault in Update."},
-		{"a fault in View", faulty, "Address of the API", key("F6"), 1, "The terminal UI failed: a fault in View."},
-		{"a fault in a command", faulty, "Address of the API", key("F7"), 1,
+		{"a fault in Update", faulty, "Address of the API", key("f5"), 1, "The terminal UI failed: a fault in Update."},
+		{"a fault in View", faulty, "Address of the API", key("f6"), 1, "The terminal UI failed: a fault in View."},
+		{"a fault in a command", faulty, "Address of the API", key("f7"), 1,
 			"The terminal UI failed: a fault in a command."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -96,8 +95,7 @@ func (w *window) checkRestored() {
 // ignores SIGHUP does not forward it.
 func TestClosedWindowEndsProgram(t *testing.T) {
 	t.Parallel()
-	d := newFixture(t)
-	d.logIn()
+	d := loggedIn(t)
 	for name, first := range map[string]string{"shell exits": "true", "shell ignores SIGHUP": "trap : HUP"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,8 +119,7 @@ func TestClosedWindowEndsProgram(t *testing.T) {
 // TestDraftIsOfferedOnceItsOwnerHasEnded edits in one window what is open in another, and kills the first.
 func TestDraftIsOfferedOnceItsOwnerHasEnded(t *testing.T) {
 	t.Parallel()
-	d := newFixture(t)
-	d.logIn()
+	d := loggedIn(t)
 	edit := func() *window {
 		w := d.window(t, 100, 30)
 		w.enter("sh -c 'echo $$ >pid; exec perksctl tui property 1'")
@@ -147,19 +144,17 @@ func TestDraftIsOfferedOnceItsOwnerHasEnded(t *testing.T) {
 // TestTypedTextIsKeptAfterExit ends the program right after a key, and reads the saved draft.
 func TestTypedTextIsKeptAfterExit(t *testing.T) {
 	t.Parallel()
-	d := newFixture(t)
-	d.logIn()
+	d := loggedIn(t)
 	file := filepath.Join(d.Dir, "perksctl", "drafts.json")
 	for name, end := range map[string]func(*window){
 		"SIGTERM": signal(syscall.SIGTERM),
 		"SIGHUP":  signal(syscall.SIGHUP),
-		"ctrl+c":  func(w *window) { w.press("C-c", "C-c") },
+		"ctrl+c":  func(w *window) { w.press("ctrl+c", "ctrl+c") },
 		"window closed": func(w *window) {
 			w.do(w.terminal.Close())
 		},
 		"ctrl+z and SIGKILL": func(w *window) {
-			w.press("C-z")
-			w.see("Stopped")
+			w.play(`ctrl+z => Stopped`)
 			signal(syscall.SIGKILL)(w)
 		},
 	} {
@@ -171,14 +166,11 @@ func TestTypedTextIsKeptAfterExit(t *testing.T) {
 			pipe, err := os.Open(alive) // EOF when the last process that has it open exits
 			w.do(err)
 			defer pipe.Close()
-			w.see("find: words")
-			w.press("3")
-			w.see("price:")
-			w.write("1")
-			w.press("Enter")
-			w.see("Property 1: Sunny loft by the canal")
-			w.press("e")
-			w.see("Edit property 1", "> Title")
+			w.play(`
+				=> find: words
+				3 => price:
+				"1" enter => Property 1: Sunny loft by the canal
+				e => Edit property 1 | > Title`)
 			w.write(" " + name)
 			w.see(name)
 			end(w)

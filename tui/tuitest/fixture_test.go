@@ -1,13 +1,16 @@
 package tuitest
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"example.com/perks/api/display"
 	"example.com/perks/cmd/dev/programs"
 )
 
@@ -18,6 +21,14 @@ type fixture struct {
 	address string // of the API
 	id      string
 	secret  string
+}
+
+// loggedIn is a fixture whose user has logged in.
+func loggedIn(t *testing.T) *fixture {
+	t.Helper()
+	d := newFixture(t)
+	d.logIn()
+	return d
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -123,9 +134,40 @@ func (w *window) gone(text string) {
 	}
 }
 
+// press presses keys by the names that bubbletea has for them.
 func (w *window) press(keys ...string) {
 	w.t.Helper()
-	w.do(w.terminal.Press(w.ctx, keys...))
+	for _, key := range keys {
+		switch rest, isControl := strings.CutPrefix(key, "ctrl+"); {
+		case isControl:
+			key = "C-" + rest
+		case len(key) > 1:
+			key = cmp.Or(map[string]string{"esc": "Escape", "backspace": "BSpace"}[key], display.Capital(key))
+		}
+		w.do(w.terminal.Press(w.ctx, key))
+	}
+}
+
+// play plays a scenario, as Driver.Play does. The command run runs a command, and shows its exit code.
+func (w *window) play(scenario string, replacements ...string) {
+	w.t.Helper()
+	command := func(name string) func(string) {
+		return map[string]func(string){
+			"run": func(line string) { w.enter(line + "; echo exited\\ with $?") },
+			"size": func(size string) {
+				var width, height int
+				_, err := fmt.Sscanf(size, "%dx%d", &width, &height)
+				w.do(err)
+				w.do(w.terminal.Resize(w.ctx, width, height))
+			},
+		}[name]
+	}
+	on := stage{w.t, w.press, w.write, func(texts ...string) { w.see(texts...) }, w.gone, command}
+	for line := range strings.Lines(strings.NewReplacer(replacements...).Replace(scenario)) {
+		if step := strings.TrimSpace(line); step != "" {
+			on.play(step)
+		}
+	}
 }
 
 func (w *window) write(text string) {
@@ -137,7 +179,7 @@ func (w *window) write(text string) {
 func (w *window) enter(line string) {
 	w.t.Helper()
 	w.write(line)
-	w.press("Enter")
+	w.press("enter")
 }
 
 func (w *window) do(err error) {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -37,55 +38,78 @@ var commandInStep = regexp.MustCompile(`^([a-z][a-z ]*[a-z]):(?: (.*))?$`)
 
 func (d *Driver) play(step string) {
 	d.t.Helper()
+	command := func(name string) func(string) {
+		if run := d.Commands[name]; run != nil {
+			return run
+		}
+		return d.commands()[name]
+	}
+	stage{d.t, d.Press, d.Type, d.See, d.Gone, command}.play(step)
+}
+
+// stage is where a scenario is played: a Driver, or a program in a terminal.
+type stage struct {
+	testing.TB
+	press   func(keys ...string)
+	write   func(text string)
+	see     func(texts ...string)
+	gone    func(text string)
+	command func(name string) func(argument string) // nil if there is none of that name
+}
+
+func (s stage) play(step string) {
+	s.Helper()
 	does, texts, sees := strings.Cut(step, "=>")
 	if command := commandInStep.FindStringSubmatch(strings.TrimSpace(does)); command != nil {
-		run := d.Commands[command[1]]
+		run := s.command(command[1])
 		if run == nil {
-			run = d.commands()[command[1]]
-		}
-		if run == nil {
-			d.t.Fatalf("no command %q in %s", command[1], step)
+			s.Fatalf("no command %q in %s", command[1], step)
 		}
 		run(command[2])
 	} else {
-		d.pressOrType(does)
+		s.pressOrType(does)
 	}
 	if !sees {
 		return
 	}
+	var shown, gone []string
 	for text := range strings.SplitSeq(texts, " | ") {
-		if gone, isGone := strings.CutPrefix(strings.TrimSpace(text), "≠"); isGone {
-			d.Gone(gone)
+		text = strings.TrimSpace(text)
+		if left, isGone := strings.CutPrefix(text, "≠"); isGone {
+			gone = append(gone, strings.TrimSpace(left))
 		} else {
-			d.See(text)
+			shown = append(shown, text)
 		}
+	}
+	s.see(shown...)
+	for _, text := range gone {
+		s.gone(text)
 	}
 }
 
 // pressOrType presses keys by their names, and types what is quoted.
-func (d *Driver) pressOrType(keys string) {
-	d.t.Helper()
+func (s stage) pressOrType(keys string) {
+	s.Helper()
 	for keys = strings.TrimSpace(keys); keys != ""; keys = strings.TrimSpace(keys) {
 		quoted, err := strconv.QuotedPrefix(keys)
 		if err != nil {
 			var key string
 			key, keys, _ = strings.Cut(keys, " ")
-			switch key {
-			case "settle":
-				d.Settle()
-			case "space":
-				d.Press(" ")
+			switch {
+			case key == "settle":
+				s.command(key)("")
+			case key == "space":
+				s.press(" ")
+			case len(Key(key).Runes) > 1:
+				s.Fatalf("no key %q", key)
 			default:
-				if msg := Key(key); len(msg.Runes) > 1 {
-					d.t.Fatalf("no key %q in %s", key, d.step)
-				}
-				d.Press(key)
+				s.press(key)
 			}
 			continue
 		}
 		keys = strings.TrimPrefix(keys, quoted)
 		text, _ := strconv.Unquote(quoted)
-		d.Type(text)
+		s.write(text)
 	}
 }
 
@@ -111,6 +135,7 @@ func (d *Driver) commands() map[string]func(argument string) {
 			lines, _ := strconv.Atoi(height)
 			d.Resize(columns, lines)
 		},
+		"settle": func(string) { d.Settle() },
 		"paste":  d.Paste,
 		"click":  d.click,
 		"copied": func(want string) { equal(d.Desktop.Copied(), want) },

@@ -13,79 +13,47 @@ func TestWholeSession(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	w := d.window(t, 110, 32)
-	w.enter("perksctl tui; echo exited\\ with $?")
+	w.play(`
+		run: perksctl tui => Log in | Address of the API
+		"ADDRESS" tab "ID" tab tab "SECRET" => > Secret | ****
+		enter => find: words | live | Logged in.`, "ADDRESS", d.address, "ID", d.id, "SECRET", d.secret)
 
-	w.see("Log in", "Address of the API")
-	w.write(d.address)
-	w.press("Tab")
-	w.write(d.id)
-	w.press("Tab", "Tab")
-	w.write(d.secret)
-	w.see("> Secret", "****")
-	w.press("Enter")
-	w.see("find: words", "live", "Logged in.")
-
-	w.press("/")
-	w.see("category:  near:")
-	w.write("two coffees")
-	w.press("Enter")
-	w.see("/  two coffees", "Corner Roast")
-	w.gone("A family ticket")
-	w.press("r")
-	w.see("> User")
-	w.write("alice")
-	w.press("C-s")
-	w.see("Redeem for alice?")
-	w.press("Enter") // does nothing: only y redeems
-	w.press("y")
-	w.see("Redeemed. Status approved")
+	w.play(`
+		/ => category:  near:
+		"two coffees" enter => /  two coffees | Corner Roast | ≠ A family ticket
+		r => > User
+		"alice" ctrl+s => Redeem for alice?
+		enter y => Redeemed. Status approved`) // only y redeems
 	if made := d.must("perksctl", "user", "perks", "alice", "--type", "redeemed"); !strings.Contains(made,
 		"coffee-2for1") {
 		t.Errorf("alice redeemed %s, without coffee-2for1", made)
 	}
-	w.press("Escape")
-	w.see("/  two coffees")
+	w.play(`esc => /  two coffees`)
 
 	w.sizes([2]int{60, 20}, [2]int{30, 8}, [2]int{140, 40}, [2]int{110, 32})
 
-	w.press("3")
-	w.see("Properties", "price:")
-	w.write("1")
-	w.press("Enter")
-	w.see("Property 1: Sunny loft by the canal")
-	w.press("e")
-	w.see("Edit property 1", "> Title")
-	w.press("C-u")
-	w.write("Loft with a view")
-	w.press("C-s")
-	w.see("- Sunny loft by the canal", "+ Loft with a view")
-	w.press("C-s")
-	w.see("Property 1: Loft with a view", "Saved property 1")
+	w.play(`
+		3 => Properties | price:
+		"1" enter => Property 1: Sunny loft by the canal
+		e => Edit property 1 | > Title
+		ctrl+u "Loft with a view" ctrl+s => - Sunny loft by the canal | + Loft with a view
+		ctrl+s => Property 1: Loft with a view | Saved property 1`)
 	if title := d.must("perksctl", "property", "get", "1", "--jq", ".title", "-o", "json"); !strings.Contains(title,
 		"Loft with a view") {
 		t.Errorf("the title is %s", title)
 	}
 
-	w.press("3")
-	w.see("Properties", "Loft with a view")
-	w.press("/")
-	w.see("bedrooms:")
-	w.press("C-u")
-	w.write("2")
-	w.press("Enter")
-	w.see("Property 2:", "ctrl+x delete")
-	w.press("C-x")
-	w.see("Delete property 2?", "Type 2 or delete:")
-	w.press("Enter") // does nothing: the id or "delete" has to be typed
-	w.write("2")
-	w.press("Enter")
-	w.see("eleted property 2")
+	w.play(`
+		3 => Properties | Loft with a view
+		/ => bedrooms:
+		ctrl+u "2" enter => Property 2: | ctrl+x delete
+		ctrl+x => Delete property 2? | Type 2 or delete:
+		enter "2" enter => eleted property 2`) // the id or "delete" has to be typed
 	if _, err := d.Run(t.Context(), "perksctl", "property", "get", "2"); err == nil {
 		t.Error("property 2 is still there")
 	}
 
-	w.press("q")
-	w.see("exited with 0", prompt)
+	w.play(`q => exited with 0 | ready>`)
 }
 
 // sizes resizes the window to each size; the last must be the current one. At every size the header must be the first
