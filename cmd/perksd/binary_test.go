@@ -18,6 +18,42 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
+// postPart sends a request without its body, until it is running: the server asks for the body when a handler begins to
+// read it. The returned function sends it, and returns the response.
+func postPart(t *testing.T, url, path, body, header string) (finish func() *http.Response) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(commandTime)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: perks.example\r\n%sContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+		path, header, len(body))
+	answers := bufio.NewReader(conn)
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("the server sends %q, %v", line, err)
+	}
+	if _, err := answers.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	return func() *http.Response {
+		t.Helper()
+		if _, err := io.WriteString(conn, body); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatalf("the running request got no response: %v", err)
+		}
+		return response
+	}
+}
+
+const aForm = "Content-Type: application/x-www-form-urlencoded\r\n"
+
 func TestARunningRequestIsFinishedAfterSIGTERM(t *testing.T) {
 	i := programs.Install(t)
 	i.ImportCSV("users", "id\nalice\n")
@@ -25,35 +61,11 @@ func TestARunningRequestIsFinishedAfterSIGTERM(t *testing.T) {
 	s := i.Start()
 	token := i.Token(s.URL)
 
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	body := `{"user_id":"alice"}`
-	fmt.Fprintf(conn, "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer "+
-		"%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", token, len(body))
-	answers := bufio.NewReader(conn)
-	// The server asks for the body when a handler begins to read it: from here on the request is running.
-	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
-		t.Fatalf("the server sends %q, %v", line, err)
-	}
-	if _, err := answers.ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-
+	finish := postPart(t, s.URL, "/v2/partners/perks/tea/redeem", `{"user_id":"alice"}`,
+		"Authorization: Bearer "+token+"\r\nContent-Type: application/json\r\n")
 	s.SendSIGTERM()
 	s.WaitFor(t, "draining")
-	if _, err := io.WriteString(conn, body); err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.ReadResponse(answers, nil)
-	if err != nil {
-		t.Fatalf("the running request got no response: %v", err)
-	}
+	response := finish()
 	defer response.Body.Close()
 	var made api.Redemption
 	if err := json.NewDecoder(response.Body).Decode(&made); err != nil || response.StatusCode != http.StatusCreated {

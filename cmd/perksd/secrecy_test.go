@@ -30,22 +30,9 @@ type leakCheck struct {
 }
 
 // send collects the response if it is an error.
-func (s *leakCheck) send(what, method, path, body string, header http.Header) {
+func (s *leakCheck) send(what, method, path, body string, header map[string]string) {
 	s.t.Helper()
-	request, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	for name, values := range header {
-		request.Header[name] = values
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
+	response, answer, err := programs.Send(http.DefaultClient, method, s.url+path, "", body, header)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -117,10 +104,12 @@ func TestSecretsAndTokensAreInNoOutput(t *testing.T) {
 	}
 }
 
-func bearerHeader(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+func bearerHeader(token string) map[string]string {
+	return map[string]string{"Authorization": "Bearer " + token}
+}
 
-func basicHeader(id, secret string) http.Header {
-	return http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))}}
+func basicHeader(id, secret string) map[string]string {
+	return map[string]string{"Authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))}
 }
 
 func (s *leakCheck) useCorrectly(id, secret, token string) {
@@ -162,7 +151,7 @@ func (s *leakCheck) misuse(id, secret, token string) {
 		for _, name := range []string{"X-Request-Id", "User-Agent", "Referer", "Cookie", "Idempotency-Key",
 			"If-None-Match", "Content-Type", "Content-Encoding", "X-Forwarded-For", "X-Forwarded-Host", "Traceparent"} {
 			header := bearerHeader(token)
-			header.Set(name, hidden)
+			header[name] = hidden
 			s.send("a secret as "+name, "POST", "/v2/partners/perks/tea/redeem", `{"user_id":"alice"}`, header)
 		}
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -62,20 +60,7 @@ func TestASecondServerOfAFileIsRefusedUntilTheFirstEnds(t *testing.T) {
 	i.Must("", "client", "create", "--name", "Beside") // operators' commands still work
 
 	// A request whose body is still to come keeps the first from ending.
-	address := strings.TrimPrefix(first.URL, "http://")
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	const begin = "POST /v2/auth/token HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\n" +
-		"Content-Length: 1\r\nExpect: 100-continue\r\n\r\n"
-	if _, err := fmt.Fprintf(conn, begin, address); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(line, "100 Continue") {
-		t.Fatalf("the server says %q, %v", line, err)
-	}
+	finish := postPart(t, first.URL, "/v2/auth/token", "x", aForm)
 	first.SendSIGTERM()
 	for poll := time.NewTicker(10 * time.Millisecond); ; <-poll.C {
 		if said, err := os.ReadFile(path + "-server"); err != nil || strings.Contains(string(said), "ending") {
@@ -84,9 +69,7 @@ func TestASecondServerOfAFileIsRefusedUntilTheFirstEnds(t *testing.T) {
 	}
 	second := i.Launch()
 	second.WaitFor(t, "waiting for the former server")
-	if _, err := conn.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	finish().Body.Close()
 	first.WaitForExit()
 	if status := programs.StatusOf(t, second.WaitForURL(t)+"/readyz", ""); status != http.StatusOK {
 		t.Errorf("the second is not ready: %d", status)

@@ -179,18 +179,11 @@ func TestTheRateOfTheAuditLogReachesTheServer(t *testing.T) {
 		last := 0
 		for _, perk := range []string{"a", "b"} {
 			body := fmt.Sprintf(`{"user_id":"ann","metadata":{"note":%q}}`, strings.Repeat("x", 10_000))
-			request, err := http.NewRequest(http.MethodPost, s.url+"/v2/partners/perks/"+perk+"/redeem",
-				strings.NewReader(body))
+			response, _, err := programs.Send(http.DefaultClient, http.MethodPost,
+				s.url+"/v2/partners/perks/"+perk+"/redeem", token, body, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			request.Header.Set("Authorization", "Bearer "+token)
-			request.Header.Set("Content-Type", "application/json")
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			response.Body.Close()
 			last = response.StatusCode
 		}
 		if last != test.last {
@@ -209,17 +202,11 @@ func TestLimitFlagsReachTheServer(t *testing.T) {
 	token := programs.TokenOf(t, client, s.url, "acme", secret).AccessToken
 	var statuses []int
 	for range 4 {
-		request, err := http.NewRequest(http.MethodGet, s.url+"/v2/partners/perks", nil)
+		response, _, err := programs.Send(client, http.MethodGet, s.url+"/v2/partners/perks", token, "",
+			map[string]string{"X-Forwarded-For": "203.0.113.9"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.Header.Set("Authorization", "Bearer "+token)
-		request.Header.Set("X-Forwarded-For", "203.0.113.9")
-		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
 		statuses = append(statuses, response.StatusCode)
 	}
 	if statuses[2] != http.StatusOK || statuses[3] != http.StatusTooManyRequests {

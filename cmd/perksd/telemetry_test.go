@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -14,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/servertest"
@@ -61,17 +58,8 @@ func scrape(t *testing.T, url string) (text string, samples []shownMetric) {
 // fetch reads an address without a token.
 func fetch(t *testing.T, url, accept string) (status int, mediaType, body string) {
 	t.Helper()
-	request, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Accept", accept)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	response, text, err := programs.Send(http.DefaultClient, http.MethodGet, url, "", "",
+		map[string]string{"Accept": accept})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,27 +97,10 @@ func startFixture(t *testing.T, client *http.Client, environment []string, args 
 }
 
 // ask returns the status of the answer, and the id of the request.
-func (s *fixture) ask(method, path, token, body string, header ...string) (status int, requestID string) {
+func (s *fixture) ask(method, path, token, body string, header map[string]string) (status int, requestID string) {
 	s.t.Helper()
-	request, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
+	response, _, err := programs.Send(s.client, method, s.URL+path, token, body, header)
 	if err != nil {
-		s.t.Fatal(err)
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(header); i += 2 {
-		request.Header.Set(header[i], header[i+1])
-	}
-	response, err := s.client.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		s.t.Fatal(err)
 	}
 	return response.StatusCode, response.Header.Get("X-Request-Id")
@@ -158,12 +129,12 @@ func TestMetrics(t *testing.T) {
 	t.Setenv("PERKS_TEST_DATABASE", "sqlite") // samplesOfPostgres are of the other
 	s := startTLSFixture(t, "--metrics-addr", "127.0.0.1:0")
 	for _, base := range []string{"/v2/partners", "/v2/sandbox/partners"} {
-		s.ask("GET", base+"/perks/tea", s.token, "")
-		s.ask("GET", base+"/perks", s.token, "")
-		s.ask("POST", base+"/perks/tea/redeem", s.token, `{"user_id":"alice"}`)
+		s.ask("GET", base+"/perks/tea", s.token, "", nil)
+		s.ask("GET", base+"/perks", s.token, "", nil)
+		s.ask("POST", base+"/perks/tea/redeem", s.token, `{"user_id":"alice"}`, nil)
 	}
-	s.ask("GET", "/v2/partners/perks/tea", "", "")
-	s.ask("GET", "/nothing", "", "")
+	s.ask("GET", "/v2/partners/perks/tea", "", "", nil)
+	s.ask("GET", "/nothing", "", "", nil)
 	text, samples := scrape(t, s.MetricsURL(t))
 	shown := slices.Concat(samples, samplesOfPostgres(t))
 
@@ -211,7 +182,7 @@ func TestMetrics(t *testing.T) {
 		}
 	})
 	t.Run("addresses", func(t *testing.T) {
-		if status, _ := s.ask("GET", "/metrics", "", ""); status != http.StatusNotFound {
+		if status, _ := s.ask("GET", "/metrics", "", "", nil); status != http.StatusNotFound {
 			t.Errorf("at the main address the metrics got %d", status)
 		}
 		root := strings.TrimSuffix(s.MetricsURL(t), "/metrics")
@@ -250,22 +221,7 @@ func TestMetricsAreServedWhileTheServerDrains(t *testing.T) {
 	o := newOperator(t)
 	s, stop := o.serve("--metrics-addr", "127.0.0.1:0")
 	url := s.MetricsURL(t)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(commandTime)); err != nil {
-		t.Fatal(err)
-	}
-	body := "grant_type=client_credentials"
-	fmt.Fprintf(conn, "POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\nExpect: 100-continue\r\n"+
-		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n", len(body))
-	answers := bufio.NewReader(conn)
-	// the request is running
-	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
-		t.Fatalf("the server sends %q, %v", line, err)
-	}
+	finish := postPart(t, s.url, "/v2/auth/token", "grant_type=client_credentials", aForm)
 	exited := make(chan int, 1)
 	go func() {
 		code, _ := stop()
@@ -275,9 +231,7 @@ func TestMetricsAreServedWhileTheServerDrains(t *testing.T) {
 	if text, _ := scrape(t, url); !strings.Contains(text, "perks_http_requests_in_flight 1\n") {
 		t.Errorf("while one request is running, the metrics are\n%s", text)
 	}
-	if _, err := io.WriteString(conn, body); err != nil {
-		t.Fatal(err)
-	}
+	finish().Body.Close()
 	if code := <-exited; code != exitDone {
 		t.Errorf("exit code %d", code)
 	}

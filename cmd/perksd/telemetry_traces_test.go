@@ -92,11 +92,11 @@ func TestTracesReachTheCollector(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_HEADERS=x-tenant=our%20own",
 	})
 	const strangers = "0af7651916cd43dd8448eb211c80319c"
-	_, id := s.ask("GET", "/v2/partners/perks/tea?note=quiet", s.token, "", "Traceparent",
-		"00-"+strangers+"-b7ad6b7169203331-01", "Cookie", "session=hush")
-	s.ask("POST", "/v2/sandbox/partners/perks/tea/redeem", s.token, `{"user_id":"alice"}`)
-	s.ask("GET", "/nothing/here", "", "")
-	s.ask("GET", "/livez", "", "")
+	_, id := s.ask("GET", "/v2/partners/perks/tea?note=quiet", s.token, "",
+		map[string]string{"Traceparent": "00-" + strangers + "-b7ad6b7169203331-01", "Cookie": "session=hush"})
+	s.ask("POST", "/v2/sandbox/partners/perks/tea/redeem", s.token, `{"user_id":"alice"}`, nil)
+	s.ask("GET", "/nothing/here", "", "", nil)
+	s.ask("GET", "/livez", "", "", nil)
 	s.Terminate() // sends what is left
 
 	read := receiver.one(t, "GET /v2/partners/perks/:perkId")
@@ -160,7 +160,7 @@ func TestAnUnavailableCollectorDelaysNothing(t *testing.T) {
 			s := startFixture(t, http.DefaultClient, []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + address,
 				"OTEL_EXPORTER_OTLP_HEADERS=authorization=Basic%20hunter2"})
 			for range 20 {
-				if status, _ := s.ask("GET", "/v2/partners/perks/tea", s.token, ""); status != http.StatusOK {
+				if status, _ := s.ask("GET", "/v2/partners/perks/tea", s.token, "", nil); status != http.StatusOK {
 					t.Fatalf("a request got %d", status)
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -160,22 +159,7 @@ func asClient(token string) *redeemer { return &redeemer{client: http.DefaultCli
 
 // send sends one request with the token, and reads the whole response.
 func (r *redeemer) send(method, url, body string, header map[string]string) (*http.Response, []byte, error) {
-	request, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		return nil, nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+r.token)
-	request.Header.Set("Content-Type", "application/json")
-	for name, value := range header {
-		request.Header.Set(name, value)
-	}
-	response, err := r.client.Do(request)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	return response, text, err
+	return programs.Send(r.client, method, url, r.token, body, header)
 }
 
 // redeem sends one attempt to the server at the address.

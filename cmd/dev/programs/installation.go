@@ -357,14 +357,35 @@ func StatusOf(t testing.TB, url, token string) int {
 
 // Get is StatusOf for goroutines other than the test's: it returns what goes wrong.
 func Get(url, token string) (status int, err error) {
-	request, err := http.NewRequest(http.MethodGet, url, nil)
+	response, _, err := Send(http.DefaultClient, http.MethodGet, url, token, "", nil)
 	if err != nil {
 		return 0, err
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
+	return response.StatusCode, nil
+}
+
+// Send sends a request, with a token unless that is "", and reads the whole response. A body is JSON, unless the header
+// says otherwise.
+func Send(through *http.Client, method, url, token, body string, header map[string]string) (
+	response *http.Response, text []byte, err error,
+) {
+	request, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	return response.StatusCode, response.Body.Close()
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	if response, err = through.Do(request); err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	text, err = io.ReadAll(response.Body)
+	return response, text, err
 }
