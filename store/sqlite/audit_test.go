@@ -11,11 +11,8 @@ import (
 // TestTheAuditLogIsAppendOnly changes rows by hand, as anyone with write access can.
 func TestTheAuditLogIsAppendOnly(t *testing.T) {
 	db := openTemporary(t)
-	byHand := func(text string) error {
-		return db.write(t.Context(), "work by hand", func(s *session) error { return s.script(text) })
-	}
 	const columns = `(row, id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)`
-	for _, text := range []string{
+	execute(t, db,
 		`INSERT INTO users VALUES ('ann'), ('bob')`,
 		`INSERT INTO perks (row, id, created_at, updated_at, approval, title_fold, city_fold, title, city, description)
 			VALUES (1, 'p', 1, 1, 'auto', '', '', '', '', '')`,
@@ -23,14 +20,10 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 		`INSERT INTO clients VALUES ('shop', 'Shop', x'00', '', 0, 0, 1)`,
 		`INSERT INTO audit (at, actor, action, subject) VALUES (1, 'operator', 'test', 'kept'), (2, 'operator', 'test',
 			'kept')`,
-		`INSERT INTO redemptions ` + columns + ` VALUES (1, 'kept', 1, 'ann', 'shop', 1, 'pending', 'pending', '{}'),
+		`INSERT INTO redemptions `+columns+` VALUES (1, 'kept', 1, 'ann', 'shop', 1, 'pending', 'pending', '{}'),
 			(2, 'decided', 1, 'bob', 'shop', 1, 'pending', 'pending', '{}')`,
 		`UPDATE redemptions SET status = 'rejected' WHERE id = 'decided'`,
-	} {
-		if err := byHand(text); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-	}
+	)
 	before := history(t, db)
 	for _, text := range []string{
 		`UPDATE audit SET actor = 'operator/somebody'`,
@@ -61,7 +54,8 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 		`DELETE FROM redemptions`,
 		movedAside + `DELETE FROM redemptions; ` + movedBack,
 	} {
-		if err := byHand(text); err == nil {
+		byHand := func(s *session) error { return s.script(text) }
+		if err := db.write(t.Context(), "work by hand", byHand); err == nil {
 			t.Errorf("it is possible to %s", text)
 		}
 	}
@@ -73,8 +67,7 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 func TestAResetKeepsTheRedemptionTriggers(t *testing.T) {
 	db := openTemporary(t)
 	guard := func() string {
-		return must(store.One(db.latest(t.Context()), store.ScanValue[string],
-			`SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`))(t)
+		return value[string](t, db, `SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`)
 	}
 	before := guard()
 	must(db.Reset(t.Context(), store.Operator, time.UnixMicro(1).UTC()))(t)

@@ -16,10 +16,10 @@ import (
 
 func TestABackupIsASnapshot(t *testing.T) {
 	db := openAt(t, filepath.Join(t.TempDir(), "perks.db"))
-	importPerk(t, db, "p", 1)
+	importPerk(t, db, "p")
 	path := filepath.Join(t.TempDir(), "o'copy?.db")
 	noError(t, db.Backup(t.Context(), path))
-	importPerk(t, db, "later", 1)
+	importPerk(t, db, "later")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy is %v (%v), want mode 600", info, err)
 	}
@@ -53,6 +53,12 @@ func TestABackupThatFailsLeavesNoFile(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file exists (%v)", err)
 	}
+}
+
+func importPerk(t *testing.T, db *DB, id string) {
+	t.Helper()
+	perk := store.PerkRecord{Perk: api.Perk{ID: id, Title: id, Description: id, City: "Leeds"}}
+	must(db.ImportPerks(t.Context(), storetest.Rows(perk), nil, store.Operator, time.Now()))(t)
 }
 
 func openAt(t *testing.T, path string) *DB {

@@ -12,19 +12,6 @@ import (
 	"example.com/perks/store"
 )
 
-// leave writes what an import that died could have left.
-func leave(t *testing.T, db *DB, statements ...string) {
-	t.Helper()
-	noError(t, db.write(t.Context(), "leave tables", func(s *session) error {
-		for _, statement := range statements {
-			if err := s.script(statement); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-}
-
 // left is how many tables of imports there are.
 func left(t *testing.T, db *DB) int64 {
 	t.Helper()
@@ -60,7 +47,7 @@ func TestTheNextProgramsMoveTheEntriesOfAnImportThatDied(t *testing.T) {
 		noError(t, err)
 	}
 	schema := schemaOf(t, db)
-	leave(t, db, numbered)
+	execute(t, db, numbered)
 	var opening sync.WaitGroup
 	for range 3 {
 		opening.Go(func() { openPath(t, path) })
@@ -75,7 +62,7 @@ func TestABackupKeepsTheEntriesOfAnImport(t *testing.T) {
 	path, backup := filepath.Join(directory, "perks.db"), filepath.Join(directory, "backup.db")
 	db := openPath(t, path)
 	schema := schemaOf(t, db)
-	leave(t, db, numbered)
+	execute(t, db, numbered)
 	noError(t, db.Backup(t.Context(), backup))
 	target := filepath.Join(directory, "restored.db")
 	restored := CarryOver{Former: func(*DB, error) {}, Restored: func(db *DB) error {
@@ -135,7 +122,7 @@ func TestTablesOfAnImportAreDroppedWhenItIsDead(t *testing.T) {
 			} {
 				path := filepath.Join(t.TempDir(), "perks.db")
 				db := openPath(t, path)
-				leave(t, db, test.tables...)
+				execute(t, db, test.tables...)
 				noError(t, finish(t, db, path))
 				if got := left(t, db); got != test.left {
 					t.Errorf("%s: %d tables are left, want %d", when, got, test.left)
@@ -156,7 +143,7 @@ func TestAnImportThatWritesIsAlive(t *testing.T) {
 	if _, err := importing.ImportPerks(betweenSlices{t.Context(), func() {
 		switch n.Add(1) {
 		case 40:
-			leave(t, serving, `UPDATE large_import SET written_at = 0`)
+			execute(t, serving, `UPDATE large_import SET written_at = 0`)
 		case 50:
 			openPath(t, path)
 		}

@@ -91,11 +91,7 @@ func requireSound(t *testing.T, db *DB, schema string) {
 	if verdict := value[string](t, db, `PRAGMA integrity_check`); verdict != "ok" {
 		t.Errorf("SQLite finds: %s", verdict)
 	}
-	if err := db.write(t.Context(), "check the words", func(s *session) error {
-		return s.exec(`INSERT INTO perk_words (perk_words) VALUES ('integrity-check')`)
-	}); err != nil {
-		t.Error(err)
-	}
+	execute(t, db, `INSERT INTO perk_words (perk_words) VALUES ('integrity-check')`)
 }
 
 // TestALargeImportIsAsASmallOne imports into an empty catalog, over all perks, over some, and beside them, from another
@@ -161,7 +157,8 @@ func TestOthersWriteDuringALargeImport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	importing, serving := openPath(t, path), openPath(t, path)
 	importMany(t, importing, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
-	importUsers(t, serving, 500)
+	users := storetest.Numbered(500, func(i int) store.User { return store.User{ID: fmt.Sprint(i)} })
+	must(serving.ImportUsers(t.Context(), users, store.Operator, asOf))(t)
 	var waits, rejected atomic.Int64
 	ctx := betweenSlices{t.Context(), func() {
 		slices := waits.Add(1)
@@ -237,9 +234,7 @@ func TestALargeImportThatDiesLeavesNothing(t *testing.T) {
 		countOf(t, db, "round1") != manyMore {
 		t.Errorf("the import changed the catalog: its version was %d and is %d", before, after)
 	}
-	noError(t, db.write(t.Context(), "leave a table", func(s *session) error {
-		return s.exec(`CREATE TABLE next_dead_perks (row INTEGER PRIMARY KEY)`)
-	}))
+	execute(t, db, `CREATE TABLE next_dead_perks (row INTEGER PRIMARY KEY)`)
 	importMany(t, db, manyPerks(0, manyMore, 3), store.Imported{Count: manyMore, Changed: manyMore})
 	requireSound(t, db, schema)
 }
@@ -258,7 +253,7 @@ func TestALargeImportThatIsOvertakenChangesNothing(t *testing.T) {
 			}
 		}, 0},
 		"by a migration": {func(t *testing.T, db *DB) {
-			leave(t, db, `INSERT INTO migrations SELECT max(version) + 1, 'later', 0 FROM migrations`)
+			execute(t, db, `INSERT INTO migrations SELECT max(version) + 1, 'later', 0 FROM migrations`)
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

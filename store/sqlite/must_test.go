@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"strings"
 	"testing"
 
 	"example.com/perks/api"
@@ -18,4 +19,12 @@ func by(filter api.PerkFilter) store.PerkQuery { return store.PerkQuery{PerkFilt
 // redeemedIf selects redemptions with a filter.
 func redeemedIf(filter api.RedemptionFilter) store.RedemptionQuery {
 	return store.RedemptionQuery{RedemptionFilter: filter}
+}
+
+// execute runs statements in one transaction.
+func execute(t *testing.T, db *DB, statements ...string) {
+	t.Helper()
+	noError(t, db.write(t.Context(), "work by hand", func(s *session) error {
+		return s.script(strings.Join(statements, "; "))
+	}))
 }

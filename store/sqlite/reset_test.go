@@ -10,12 +10,8 @@ import (
 
 func TestAFailedResetChangesNothing(t *testing.T) {
 	db := openTemporary(t)
-	noError(t, db.write(t.Context(), "prepare", func(s *session) error {
-		if err := addUser("ann")(s); err != nil {
-			return err
-		}
-		return s.exec(`CREATE TRIGGER stays BEFORE DELETE ON users BEGIN SELECT RAISE(ABORT, 'it stays'); END`)
-	}))
+	execute(t, db, `INSERT INTO users (id) VALUES ('ann')`,
+		`CREATE TRIGGER stays BEFORE DELETE ON users BEGIN SELECT RAISE(ABORT, 'it stays'); END`)
 	if emptied, err := db.Reset(t.Context(), store.Operator, time.Now()); err == nil || emptied != (store.Emptied{}) {
 		t.Errorf("the reset returned %+v, %v", emptied, err)
 	}

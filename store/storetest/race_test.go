@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"example.com/perks/api"
@@ -279,4 +280,35 @@ func (f *fixture) userWithout(held map[string]int, users int) string {
 	}
 	f.Fatal("every user has one")
 	return ""
+}
+
+func TestAProgramSeesWhatAnotherRedeemedAndImported(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, d database) {
+		one, other := newFixture(t, d.opened(t)), newFixture(t, d.opened(t))
+		one.addPerks(perk("p", stock(2)))
+		one.addUsers("ann", "bob", "eve")
+		one.redeem(attempt("p", "ann"))
+		other.redeem(attempt("p", "bob"))
+		one.refuses("after the last unit", attempt("p", "eve"), api.CodeSoldOut)
+		for n := int64(2); n <= 4; n++ {
+			one.addPerks(perk(fmt.Sprint(n)))
+			_, total := other.list(store.PerkQuery{})
+			other.equal("perks", total, n)
+		}
+	})
+}
+
+func TestTwoProgramsNeverRedeemAUnitTwice(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, d database) {
+		const users, units = 60, 40
+		programs := []*fixture{newFixture(t, d.opened(t)), newFixture(t, d.opened(t))}
+		programs[0].addPerks(perk("p", stock(units)))
+		programs[1].addUsers(numbered("", users)...)
+		counts := programs[0].atOnce(2*users, func(i int) error {
+			return errOf(programs[i%2].Redeem(t.Context(), keyed(attempt("p", fmt.Sprint(i/2)), fmt.Sprint(i),
+				fmt.Sprint(i), 1)))
+		})
+		programs[0].equal("outcomes", []int{counts[""], counts[api.CodeSoldOut] + counts[api.CodeAlreadyRedeemed]},
+			[]int{units, 2*users - units})
+	})
 }
