@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"unicode"
@@ -271,25 +270,13 @@ const maxInput = 16 << 20
 
 // read reads a file that a flag names, or standard input, which can be read only once.
 func (a *apiFields) read(flag, path string) ([]byte, error) {
-	from := a.stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, command.BadFile(flag, err)
+	in := a.stdin
+	if path == "-" {
+		if a.stdin = nil; in == nil {
+			return nil, command.Usagef("%s: standard input can be used only once.", flag)
 		}
-		defer file.Close()
-		from = file
-	} else if a.stdin = nil; from == nil {
-		return nil, command.Usagef("%s: standard input can be used only once.", flag)
 	}
-	body, err := io.ReadAll(io.LimitReader(from, maxInput+1))
-	if err != nil {
-		return nil, command.BadFile(flag, err)
-	}
-	if len(body) > maxInput {
-		return nil, command.Usagef("%s is longer than %d bytes.", flag, maxInput)
-	}
-	return body, nil
+	return command.ReadInput(flag, path, in, maxInput)
 }
 
 // ours are the headers that perksctl sets.

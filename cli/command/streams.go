@@ -232,6 +232,26 @@ func (s *Streams) ReadPiped(ctx context.Context) (string, error) {
 	})
 }
 
+// ReadInput reads the file that a flag names, or the reader for "-". It refuses one that is longer than most.
+func ReadInput(flag, path string, in io.Reader, most int64) ([]byte, error) {
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, BadFile(flag, err)
+		}
+		defer file.Close()
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, most+1))
+	switch {
+	case err != nil:
+		return nil, BadFile(flag, err)
+	case int64(len(text)) > most:
+		return nil, Usagef("%s is longer than %d bytes.", flag, most)
+	}
+	return text, nil
+}
+
 // readLine reads byte by byte, so that it takes nothing behind the line.
 func (s *Streams) readLine() (string, error) {
 	var line []byte

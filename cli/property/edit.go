@@ -232,14 +232,10 @@ func (e *edit) keepBase() error {
 	return command.WritePrivate(e.baseFile(), text)
 }
 
-// freshSession is a session whose --timeout starts now, because the time in the editor does not count.
+// freshSession lets --timeout begin again, because the time in the editor does not count.
 func (e *edit) freshSession() *session.Session {
-	if e.session.Flags.Timeout == 0 {
-		return e.session
-	}
-	s := session.New(e.session.Streams, e.session.Env, e.session.Version)
-	s.Flags, s.Output = e.session.Flags, e.session.Output
-	return s
+	e.session.RestartTimeout()
+	return e.session
 }
 
 // adviseResume adds to a failure how to continue with the draft. It discards an unchanged draft.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -400,29 +399,16 @@ func (c *changes) typed(cmd *cobra.Command) ([]api.Member, error) {
 }
 
 func (c *changes) inFile(stdin io.Reader) ([]api.Member, error) {
-	source, from := stdin, "Standard input"
-	switch c.file {
-	case "":
+	if c.file == "" {
 		return nil, nil
-	case "-":
-	default:
-		file, err := os.Open(c.file)
-		if err != nil {
-			return nil, command.FlagFile("from-file", err)
-		}
-		defer file.Close()
-		source, from = file, c.file
 	}
-	text, err := io.ReadAll(io.LimitReader(source, maxPatchFile+1))
+	text, err := command.ReadInput("--from-file", c.file, stdin, maxPatchFile)
 	if err != nil {
-		return nil, command.FlagFile("from-file", err)
-	}
-	if len(text) > maxPatchFile {
-		return nil, command.Usagef("%s is longer than %d bytes.", from, maxPatchFile)
+		return nil, err
 	}
 	object, err := api.ParseObject(text)
 	if err != nil {
-		return nil, command.Usagef("%s cannot be read. %s", from, err)
+		return nil, command.Usagef("--from-file %s cannot be read. %s", c.file, err)
 	}
 	return object, nil
 }

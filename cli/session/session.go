@@ -361,6 +361,9 @@ func (s *Session) Advise(err error) error {
 	return err
 }
 
+// RestartTimeout lets --timeout begin with the next connection.
+func (s *Session) RestartTimeout() { s.deadline = time.Time{} }
+
 // IsTimeUp tells whether err comes from the end of the time that --timeout gives the whole command.
 func (s *Session) IsTimeUp(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) && !s.deadline.IsZero() && !time.Now().Before(s.deadline)
