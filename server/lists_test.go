@@ -50,14 +50,6 @@ func walk[T any](s *servertest.Server, token, address string) iter.Seq2[api.Page
 
 type perkPage = api.Page[api.Perk]
 
-func ids(perks []api.Perk) []string {
-	list := []string{}
-	for _, p := range perks {
-		list = append(list, p.ID)
-	}
-	return list
-}
-
 func day(n int) time.Time             { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
 func clockAt(n int) *servertest.Clock { return servertest.NewClock(day(n)) }
 
@@ -118,8 +110,8 @@ func TestFollowingNextListsEveryPerkOnce(t *testing.T) {
 				response.Header.Get("X-Total-Count") != "23" {
 				t.Fatalf("page %d: meta %+v, X-Total-Count %s", n, p.Meta, response.Header.Get("X-Total-Count"))
 			}
-			for _, id := range ids(p.Data) {
-				seen[id] = true
+			for _, perk := range p.Data {
+				seen[perk.ID] = true
 			}
 			neighbours := links(response.Header)
 			if last == "" {

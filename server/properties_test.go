@@ -50,14 +50,6 @@ func patchRequest(s *servertest.Server, token, mediaType, body string) *http.Req
 	return request
 }
 
-func TestPropertyIsReadByEveryClientWithTheScope(t *testing.T) {
-	s, _ := listed(t)
-	got, _ := readProperty(s, s.Token(api.ScopePropertiesRead))
-	if diff := cmp.Diff(loft, got); diff != "" {
-		t.Errorf("want (-), got (+):\n%s", diff)
-	}
-}
-
 func TestPatchChangesOnlyTheFieldsItNames(t *testing.T) {
 	s := servertest.Start(t)
 	owner, token := s.Caller()

@@ -14,38 +14,22 @@ import (
 func TestAReportWaitsForOthersAndThenSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &service{reports: newLane(1, maxReports)}
-		begin := func(clientID string) func() {
-			t.Helper()
-			end, err := s.beginReport(t.Context(), clientID)
+		began := time.Now()
+		for i := range maxReports {
+			end, err := s.beginReport(t.Context(), fmt.Sprint("client ", i))
 			if err != nil {
-				t.Fatalf("a report of %s: %v", clientID, err)
+				t.Fatal(err)
 			}
-			return end
+			time.AfterFunc(2*reportWait-1, end)
 		}
-		refused := func(what, clientID string) {
-			t.Helper()
-			began := time.Now()
-			if _, err := s.beginReport(t.Context(), clientID); err != tooManyReports ||
-				time.Since(began) != reportWait {
-				t.Errorf("%s: %v after %s", what, err, time.Since(began))
-			}
+		if _, err := s.beginReport(t.Context(), "another"); err != tooManyReports || time.Since(began) != reportWait {
+			t.Errorf("beside others: %v after %s", err, time.Since(began))
 		}
-		endFirst := begin("client 1")
-		refused("a second one of the same client", "client 1")
-		var endLast func()
-		for i := range maxReports - 1 {
-			endLast = begin(fmt.Sprintf("client %d", i+2))
+		end, err := s.beginReport(t.Context(), "client 0")
+		if err != nil || time.Since(began) != 2*reportWait-1 {
+			t.Fatalf("after others: %v after %s", err, time.Since(began))
 		}
-		refused("beside others", "another")
-		gone, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := s.beginReport(gone, "another"); !errors.Is(err, context.Canceled) {
-			t.Errorf("a caller that is gone: %v", err)
-		}
-		time.AfterFunc(reportWait-1, endLast)
-		begin("another")()
-		endFirst()
-		begin("client 1")()
+		end()
 	})
 }
 

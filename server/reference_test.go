@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -47,14 +46,9 @@ func TestThePageHasAContentSecurityPolicy(t *testing.T) {
 	s := servertest.Start(t)
 	for _, address := range []string{s.Root() + "/docs/", referenceNamed(t, s, "page.", ".js")} {
 		response, _ := get200(t, s, "GET", address)
-		policy := response.Header.Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'",
-			"connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
-			if !slices.Contains(strings.Split(policy, "; "), part) {
-				t.Errorf("the policy of %s is %q, without %q", address, policy, part)
-			}
-		}
 		for name, want := range map[string]string{
+			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; " +
+				"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 		} {
@@ -64,11 +58,9 @@ func TestThePageHasAContentSecurityPolicy(t *testing.T) {
 		}
 	}
 	response, page := get200(t, s, "GET", s.Root()+"/docs/")
-	if got := response.Header.Get("Cache-Control"); got != "no-store" {
-		t.Errorf("the page has Cache-Control %q", got)
-	}
-	if got := response.Header.Get("Content-Type"); got != "text/html; charset=utf-8" {
-		t.Errorf("the page is %s", got)
+	if response.Header.Get("Cache-Control") != "no-store" ||
+		response.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("the page has %v", response.Header)
 	}
 	if bytes.Contains(page, []byte("<style")) || regexp.MustCompile(`<script[^>]*>[^<]`).Match(page) ||
 		bytes.Contains(page, []byte(" on")) {

@@ -212,24 +212,21 @@ func TestADisconnectedClientIsNotLoggedAsAnError(t *testing.T) {
 	}
 }
 
-func TestNotReadyWhileTheDatabaseIsReadOnly(t *testing.T) {
-	s := servertest.Start(t, func(c *server.Config) { c.Live = broken{Store: c.Live, ready: errors.New("read only")} })
-	wantError(t, s, s.Request("", "GET", s.Root()+"/readyz", ""), http.StatusServiceUnavailable, jsonType,
-		api.CodeUnavailable)
-	for path, want := range map[string]int{
-		"/livez": http.StatusOK, "/readyz?for=reads": http.StatusOK,
-		"/readyz?for=writes": http.StatusServiceUnavailable, "/readyz?for=read": http.StatusUnprocessableEntity,
-		"/readyz?for=": http.StatusUnprocessableEntity,
+func TestReadinessIsThatOfTheDatabase(t *testing.T) {
+	unreadable := func() error { return store.NotStarted(errors.New("no connection")) }
+	for db, statuses := range map[*broken]map[string]int{
+		{ready: errors.New("read only")}: {
+			"/readyz": http.StatusServiceUnavailable, "/readyz?for=writes": http.StatusServiceUnavailable,
+			"/readyz?for=reads": http.StatusOK, "/livez": http.StatusOK,
+			"/readyz?for=read": http.StatusUnprocessableEntity, "/readyz?for=": http.StatusUnprocessableEntity,
+		},
+		{perk: unreadable}: {"/readyz?for=reads": http.StatusServiceUnavailable},
 	} {
-		if got := s.Status("", "GET", s.Root()+path, ""); got != want {
-			t.Errorf("%s: %d, want %d", path, got, want)
+		s := servertest.Start(t, func(c *server.Config) { db.Store, c.Live = c.Live, db })
+		for path, want := range statuses {
+			if got := s.Status("", "GET", s.Root()+path, ""); got != want {
+				t.Errorf("%s: %d, want %d", path, got, want)
+			}
 		}
 	}
-}
-
-func TestNotReadyForReadsWhileTheDatabaseCannotBeRead(t *testing.T) {
-	unreadable := func() error { return store.NotStarted(errors.New("no connection")) }
-	s := servertest.Start(t, func(c *server.Config) { c.Live = broken{Store: c.Live, perk: unreadable} })
-	request := s.Request("", "GET", s.Root()+"/readyz?for=reads", "")
-	wantError(t, s, request, http.StatusServiceUnavailable, jsonType, api.CodeUnavailable)
 }
