@@ -132,6 +132,7 @@ func TestRolesWithOnlyASchemaAreEnough(t *testing.T) {
 	o.env["PERKSD_SANDBOX_DATABASE"] = live
 	o.leaveLiveAlone(o, sandboxIsLive, []string{"sandbox", "reset", "--yes"})
 	o.env["PERKSD_SANDBOX_DATABASE"] = schema("trials")
+	before := o.everything()
 	o.must("demo-data", "--sandbox", "--perks", "3", "--users", "2")
 	s, stop := o.serve()
 	if status := programs.StatusOf(t, s.url+"/readyz", ""); status != http.StatusOK {
@@ -144,6 +145,8 @@ func TestRolesWithOnlyASchemaAreEnough(t *testing.T) {
 	if said := o.must("sandbox", "reset", "--yes"); !strings.Contains(said, " of 3 perks, ") {
 		t.Errorf("reset says %q", said)
 	}
+	equal(t, "the live schema", before, o.everything())
+	equal(t, "the sandbox", "id\n", o.must("export", "users", "--sandbox"))
 }
 
 func TestOtherTablesAreNotChanged(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"net/url"
 	"regexp"
 	"strings"
@@ -49,18 +48,8 @@ func revokeAfter(o *operator, backUp func()) revoked {
 	o.must("keys", "drop", r.dropped, "--yes")
 	o.must("keys", "rotate")
 	o.now = o.now.Add(time.Minute)
-	r.secret = o.storedClient("leaked").Secret
+	r.secret = o.client("leaked").Secret
 	return r
-}
-
-func (o *operator) storedClient(id string) store.Client {
-	o.t.Helper()
-	db := o.store()
-	client, err := db.Client(o.t.Context(), id)
-	if err := errors.Join(err, db.Close()); err != nil {
-		o.t.Fatal(err)
-	}
-	return client
 }
 
 // staysRevoked checks the output of a restore, and the database after it.
@@ -98,13 +87,13 @@ func (r revoked) staysRevoked(said string) {
 	if len(lines) != len(want) {
 		r.t.Errorf("the restore says %q, want %d sentences", lines, len(want))
 	}
-	if !r.storedClient("disabled").Disabled || r.storedClient("same").Disabled {
+	if !r.client("disabled").Disabled || r.client("same").Disabled {
 		r.t.Error("the disabled clients have changed")
 	}
-	if r.storedClient("leaked").Secret != r.secret {
+	if r.client("leaked").Secret != r.secret {
 		r.t.Error("the secret is the one before the rotation")
 	}
-	if scopes := r.storedClient("narrowed").Scopes.String(); scopes != "perks:read" {
+	if scopes := r.client("narrowed").Scopes.String(); scopes != "perks:read" {
 		r.t.Errorf("the scopes are %q", scopes)
 	}
 	log := r.must("audit", "-o", "jsonl", "--limit", "1")
@@ -176,7 +165,7 @@ func TestThePrintedRestoreCommandKeepsRevocations(t *testing.T) {
 	// The complete command line.
 	executeIn(t, address, "DROP DATABASE "+name+" WITH (FORCE)")
 	if said := o.shell(line); !strings.Contains(said, "client disabled stays disabled") ||
-		!o.storedClient("disabled").Disabled {
+		!o.client("disabled").Disabled {
 		t.Errorf("the complete command line prints %q", said)
 	}
 }
@@ -209,7 +198,7 @@ func TestRevocationsSurviveARecovery(t *testing.T) {
 		return recovered
 	}
 	recovered := recover()
-	if o.storedClient("disabled").Disabled {
+	if o.client("disabled").Disabled {
 		t.Fatal("the backup was made too late")
 	}
 	o.refuses(exitUsage, "--former and --database name the same database", "restore", "--former",

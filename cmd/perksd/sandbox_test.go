@@ -149,20 +149,6 @@ func TestALiveDatabaseWithOnlyASigningKeyIsRefused(t *testing.T) {
 	o.leaveLiveAlone(live, "it has 1 signing key, which a sandbox never has", []string{"sandbox", "reset", "--yes"})
 }
 
-func TestASandboxInItsOwnSchemaIsSeparate(t *testing.T) {
-	address := storetest.PostgresDatabase(t)
-	o := withLiveRecords(t, newOperatorOf(t, address))
-	executeIn(t, address, `CREATE SCHEMA trials`)
-	o.env["PERKSD_SANDBOX_DATABASE"] = withParameter(t, address, "search_path", "trials")
-	before := o.everything()
-	o.must("demo-data", "--sandbox", "--perks", "3", "--users", "2")
-	if said := o.must("sandbox", "reset", "--yes"); !strings.Contains(said, " of 3 perks, ") {
-		t.Errorf("reset says %q", said)
-	}
-	equal(t, "the live schema", before, o.everything())
-	equal(t, "the sandbox", "id\n", o.must("export", "users", "--sandbox"))
-}
-
 // withTrials fills the sandbox with two perks, a category, two users and a redemption.
 func withTrials(t *testing.T) *operator {
 	o := withSandbox(t)

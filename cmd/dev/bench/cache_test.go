@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 )
@@ -92,32 +91,6 @@ func TestTheCacheDropsHalfFilledDatabases(t *testing.T) {
 	}
 	if left := files(t, "databases"); len(left) > 0 {
 		t.Errorf("the cache keeps %v", left)
-	}
-}
-
-func TestFingerprintsOfDifferentFilesDiffer(t *testing.T) {
-	t.Chdir(t.TempDir())
-	var seen []string
-	for _, files := range []map[string]string{{"a": "1"}, {"a": "2"}, {"b": "2"}, {"a": "1", "b": "2"}} {
-		for name, text := range files {
-			write(t, name, text)
-		}
-		print, err := fingerprint([]string{"*"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slices.Contains(seen, print) {
-			t.Errorf("%v have the fingerprint of other files", files)
-		}
-		seen = append(seen, print)
-		for name := range files {
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if print, err := fingerprint([]string{"nothing"}); err == nil {
-		t.Errorf("no files have the fingerprint %s", print)
 	}
 }
 
