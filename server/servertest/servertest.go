@@ -65,6 +65,16 @@ func (s *Server) With(t testing.TB) *Server {
 	return &with
 }
 
+// Behind returns the server behind a proxy, which passes requests on to next, or does something else with them. A panic
+// with http.ErrAbortHandler breaks the connection.
+func (s *Server) Behind(proxy func(next http.Handler) http.Handler) *Server {
+	front := httptest.NewServer(proxy(s.handler))
+	s.t.Cleanup(front.Close)
+	behind := *s
+	behind.URL = front.URL + "/v2"
+	return &behind
+}
+
 // Routes lists the server's routes, as server.Server.Routes does.
 func (s *Server) Routes() []string { return s.handler.Routes() }
 

@@ -3,9 +3,6 @@ package perks_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,20 +30,14 @@ type gate struct {
 
 func newGate(t *testing.T, server *servertest.Server) (*gate, *servertest.Server) {
 	t.Helper()
-	root, err := url.Parse(server.Root())
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &gate{next: httputil.NewSingleHostReverseProxy(root)}
+	g := &gate{}
 	g.change = sync.NewCond(&g.mu)
-	proxy := httptest.NewServer(g)
-	t.Cleanup(func() {
-		g.setClosed(false)
-		proxy.Close()
+	gated := server.Behind(func(next http.Handler) http.Handler {
+		g.next = next
+		return g
 	})
-	gated := *server
-	gated.URL = proxy.URL + "/v2"
-	return g, &gated
+	t.Cleanup(func() { g.setClosed(false) })
+	return g, gated
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {

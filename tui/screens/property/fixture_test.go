@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,48 +167,46 @@ type proxy struct {
 }
 
 func startProxy(t *testing.T, server *servertest.Server) *proxy {
-	root, err := url.Parse(server.Root())
-	if err != nil {
-		t.Fatal(err)
-	}
 	d := &proxy{changed: make(chan struct{})}
-	forward := httputil.NewSingleHostReverseProxy(root)
-	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
-	forward.ModifyResponse = func(res *http.Response) error {
-		if does, _ := d.doesTo(res.Request); does == "has no ETags" {
-			res.Header.Del("ETag")
-		}
-		return nil
-	}
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.record(r)
-		switch does, changed := d.doesTo(r); does {
-		case "loses replies", "dies":
-			forward.ServeHTTP(httptest.NewRecorder(), r)
-			if does == "dies" {
-				d.set("drops")
-			}
-			panic(http.ErrAbortHandler)
-		case "drops":
-			panic(http.ErrAbortHandler)
-		case "is another":
-			http.Error(w, "404 page not found", http.StatusNotFound)
-			return
-		case "refuses":
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusUnprocessableEntity)
-			w.Write([]byte(`{"response":"Some values are not valid.","code":"validation_failed",
-				"errors":{"city":["is outside of our region"],"season":["is closed"]}}`))
-			return
-		case "holds":
-			<-changed
-		}
-		forward.ServeHTTP(w, r)
-	}))
-	t.Cleanup(listener.Close)
-	t.Cleanup(func() { d.set("works") }) // before that: a failed test must not hold a request forever
-	d.url = listener.URL + "/v2"
+	d.url = server.Behind(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.serve(next, w, r) })
+	}).URL
+	t.Cleanup(func() { d.set("works") }) // a failed test must not hold a request forever
 	return d
+}
+
+func (d *proxy) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	d.record(r)
+	switch does, changed := d.doesTo(r); does {
+	case "loses replies", "dies":
+		next.ServeHTTP(httptest.NewRecorder(), r)
+		if does == "dies" {
+			d.set("drops")
+		}
+		panic(http.ErrAbortHandler)
+	case "drops":
+		panic(http.ErrAbortHandler)
+	case "is another":
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
+	case "refuses":
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		w.Write([]byte(`{"response":"Some values are not valid.","code":"validation_failed",
+			"errors":{"city":["is outside of our region"],"season":["is closed"]}}`))
+		return
+	case "has no ETags":
+		reply := httptest.NewRecorder()
+		next.ServeHTTP(reply, r)
+		reply.Header().Del("ETag")
+		maps.Copy(w.Header(), reply.Header())
+		w.WriteHeader(reply.Code)
+		w.Write(reply.Body.Bytes())
+		return
+	case "holds":
+		<-changed
+	}
+	next.ServeHTTP(w, r)
 }
 
 // set says what is done to requests, after a colon to those with which method: "drops: PATCH".

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -20,7 +18,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
-	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )
@@ -90,21 +87,12 @@ func startServer(t *testing.T, scopes ...api.Scope) *faultyServer {
 		store.PerkRecord{Perk: api.Perk{ID: "old", Title: "Old soup", ValidTo: &lastYear}},
 		store.PerkRecord{Perk: api.Perk{ID: "new", Title: "New soup", ValidFrom: &nextYear}},
 	)
-	target, err := url.Parse(l.server.Root())
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
-		r *http.Request) {
-		l.serve(forward, w, r)
-	}))
-	t.Cleanup(proxy.Close)
-	l.url = proxy.URL + "/v2"
 	l.id, l.secret = l.server.Client(scopes...)
-	l.Driver = tuitest.StartAs(t, l.server, l.id, l.secret, func(o *tui.Options) {
-		o.Accounts.(*tuitest.Accounts).Add(screen.Profile{Name: "test", APIURL: l.url, ClientID: l.id}, l.secret)
+	front := l.server.Behind(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.serve(next, w, r) })
 	})
+	l.url = front.URL
+	l.Driver = tuitest.StartAs(t, front, l.id, l.secret)
 	l.Settle()
 	l.Commands, l.Received = l.commands(), l.sent
 	return l
@@ -249,12 +237,12 @@ func (l *faultyServer) serve(forward http.Handler, w http.ResponseWriter, r *htt
 		fmt.Fprintf(w, `{"response":"No.","code":%q}`, code)
 	case loseReply:
 		forward.ServeHTTP(httptest.NewRecorder(), r) // only the reply is lost
-		breakConnection(w)
+		panic(http.ErrAbortHandler)
 	case failRead, loseRequest:
 		if loseRequest && l.onLost != nil {
 			l.onLost()
 		}
-		breakConnection(w)
+		panic(http.ErrAbortHandler)
 	default:
 		forward.ServeHTTP(w, r)
 	}
@@ -266,13 +254,6 @@ func (l *faultyServer) redeemElsewhere(perk string) {
 	request := l.server.Request(l.server.Token(), http.MethodPost, url, `{"user_id":"alice"}`)
 	if status := l.server.Do(request, nil); status != http.StatusCreated {
 		l.t.Errorf("another client redeems: status %d", status)
-	}
-}
-
-func breakConnection(w http.ResponseWriter) {
-	connection, _, err := w.(http.Hijacker).Hijack()
-	if err == nil {
-		connection.Close()
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,7 +12,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
-	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )
@@ -40,11 +37,7 @@ func start(t *testing.T, approved bool) *session {
 		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "A day at the spa"}, Approval: store.ApprovalManual},
 		store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "Tea for two"}},
 	)
-	id, secret := s.server.Client()
-	address := s.startProxy()
-	s.Driver = tuitest.StartAs(t, s.server, id, secret, func(o *tui.Options) {
-		o.Accounts.(*tuitest.Accounts).Add(screen.Profile{Name: "test", APIURL: address, ClientID: id}, secret)
-	})
+	s.Driver = tuitest.Start(t, s.server.Behind(s.proxy))
 	s.Commands = s.commands()
 	s.Play(`=> Perks 2`)
 	if approved {
@@ -56,14 +49,8 @@ func start(t *testing.T, approved bool) *session {
 	return s
 }
 
-func (s *session) startProxy() (address string) {
-	root, err := url.Parse(s.server.Root())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(root) }}
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (s *session) proxy(forward http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || !strings.Contains(r.URL.Path, "/redemptions/") {
 			forward.ServeHTTP(w, r)
 			return
@@ -72,7 +59,7 @@ func (s *session) startProxy() (address string) {
 		if s.holds != nil {
 			select {
 			case <-s.holds:
-			case <-ended:
+			case <-s.t.Context().Done(): // a failed test must not hold a request forever
 			}
 		}
 		if s.lost.Add(-1) < 0 {
@@ -83,10 +70,7 @@ func (s *session) startProxy() (address string) {
 			forward.ServeHTTP(httptest.NewRecorder(), r)
 		}
 		panic(http.ErrAbortHandler)
-	}))
-	s.t.Cleanup(proxy.Close)
-	s.t.Cleanup(func() { close(ended) }) // a failed test must not hold a request forever
-	return proxy.URL + "/v2"
+	})
 }
 
 // redeem redeems without the screen: "spa for ann bob".

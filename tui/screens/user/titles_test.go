@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"path"
 	"sync"
 	"sync/atomic"
@@ -92,19 +89,14 @@ func startCounting(t *testing.T) (*tuitest.Driver, *countingProxy) {
 		perks = append(perks, record(fmt.Sprintf("perk-%02d", i), fmt.Sprintf("Title %02d", i)))
 	}
 	server.ImportPerks(perks...)
-	root, err := url.Parse(server.Root())
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := &countingProxy{
-		next: httputil.NewSingleHostReverseProxy(root), missing: "perk-59", hold: make(chan struct{}),
-		arrived: make(chan string, 4), cancelled: make(chan string, 4), reads: map[string]int{},
+		missing: "perk-59", hold: make(chan struct{}), arrived: make(chan string, 4), cancelled: make(chan string, 4),
+		reads: map[string]int{},
 	}
-	proxy := httptest.NewServer(c)
-	t.Cleanup(proxy.Close)
-	gated := *server
-	gated.URL = proxy.URL + "/v2"
-	d := tuitest.Start(t, &gated)
+	d := tuitest.Start(t, server.Behind(func(next http.Handler) http.Handler {
+		c.next = next
+		return c
+	}))
 	for _, p := range perks {
 		if _, _, err := d.App.Shell().Account.Client.Redeem(context.Background(), p.ID,
 			api.RedeemRequest{UserID: "alice"}, ""); err != nil {
