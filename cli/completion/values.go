@@ -213,11 +213,14 @@ func askProperties(own bool) source {
 	}}
 }
 
+// longestTitle is more columns than any shell shows of one.
+const longestTitle = 120
+
 func replyOf[T any](page api.Page[T], err error, itemOf func(T) item) (reply, error) {
 	r := reply{All: page.Next == "" && page.Meta.MoreThan == 0 && page.Meta.Total <= int64(len(page.Data))}
 	for _, record := range page.Data {
 		i := itemOf(record)
-		i.Title = describe(i.Title)
+		i.Title = display.Cut(strings.TrimSpace(display.Line(i.Title)), longestTitle)
 		r.Items = append(r.Items, i)
 	}
 	return r, err
@@ -247,21 +250,6 @@ func offering(s *session.Session, from source, order cobra.ShellCompDirective) c
 		}
 		return offer(ids), order
 	}
-}
-
-// longestDescription is more than any shell shows on a line.
-const longestDescription = 120
-
-// describe makes a description of a text of the service: one line of limited length, without control characters.
-func describe(text string) string {
-	text = strings.TrimSpace(display.Line(text))
-	runes := 0
-	for at := range text {
-		if runes++; runes > longestDescription {
-			return text[:at] + "…"
-		}
-	}
-	return text
 }
 
 // offer writes values as the shells' scripts read them. It leaves out a value that a shell could treat as more than a

@@ -163,13 +163,9 @@ func (e *edit) resumeDraft(ctx context.Context) error {
 		return err
 	}
 	e.PropertyEdit = operation.Properties.NewEdit(e.id, current)
-	known, err := os.ReadFile(e.baseFile())
-	if os.IsNotExist(err) {
-		return nil
-	}
 	var before base
-	if err == nil {
-		err = json.Unmarshal(known, &before)
+	if err = command.ReadPrivateJSON(e.baseFile(), &before); os.IsNotExist(err) {
+		return nil
 	}
 	version := operation.PropertyVersion{ETag: before.ETag}
 	if err == nil {
@@ -225,11 +221,7 @@ func (e *edit) keepBase() error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(base{e.connection.APIURL, e.id, e.Base.ETag, version})
-	if err != nil {
-		return err
-	}
-	return command.WritePrivate(e.baseFile(), text)
+	return command.WritePrivateJSON(e.baseFile(), base{e.connection.APIURL, e.id, e.Base.ETag, version})
 }
 
 // freshSession lets --timeout begin again, because the time in the editor does not count.
