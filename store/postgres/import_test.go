@@ -93,9 +93,7 @@ func TestConcurrentImportsLoseNothing(t *testing.T) {
 		}
 	}
 	noError(t, group.Wait())
-	if version := read[int64](t, replicas[0], `SELECT version FROM catalog`); version != 2*imports {
-		t.Errorf("the catalog has version %d after %d changes", version, 2*imports)
-	}
+	storetest.Equal(t, "the catalog's version", read[int64](t, replicas[0], `SELECT version FROM catalog`), 2*imports)
 	if titles := exportedTitles(t, replicas[1]); len(slices.Compact(titles)) != 1 {
 		t.Errorf("the perks mix several imports: %q", titles)
 	}
@@ -154,9 +152,8 @@ func TestAnImportLocksNoStockThatItDoesNotChange(t *testing.T) {
 	}
 	commit(t, other)
 	noError(t, <-imported)
-	if stock := read[int64](t, db, `SELECT stock FROM perk_stock WHERE perk_id = 'b changed'`); stock != twenty {
-		t.Errorf("the stock is %d, want %d", stock, twenty)
-	}
+	storetest.Equal(t, "the stock",
+		read[int64](t, db, `SELECT stock FROM perk_stock WHERE perk_id = 'b changed'`), twenty)
 }
 
 // TestAnImportKeepsConcurrentChanges runs an import beside an open transaction that changes the same record. Fields
@@ -203,9 +200,7 @@ func TestAnImportKeepsConcurrentChanges(t *testing.T) {
 			waitForLock(t, db)
 			commit(t, other)
 			noError(t, <-imported)
-			if got := read[string](t, db, test.found); got != test.want {
-				t.Errorf("the record is now %q, want %q", got, test.want)
-			}
+			storetest.Equal(t, "the record", read[string](t, db, test.found), test.want)
 		})
 	}
 }
@@ -270,9 +265,7 @@ func TestAnImportDoesNotRewriteUnchangedRows(t *testing.T) {
 		FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id LEFT JOIN perk_folds AS f ON f.perk_id = p.id`
 	before := read[string](t, db, versions)
 	take()
-	if after := read[string](t, db, versions); after != before {
-		t.Errorf("the rows were rewritten: %s, and before %s", after, before)
-	}
+	storetest.Equal(t, "the versions of unchanged rows", read[string](t, db, versions), before)
 	importRows(t, db, newPerk("p", "Another title"), newPerk("q", "Title"))
 	if after := read[string](t, db, versions); after == before {
 		t.Error("a changed title did not make a new version of the row")

@@ -19,9 +19,7 @@ func TestLibpqParametersAreNotSentToTheServer(t *testing.T) {
 		"&options=-cstatement_timeout%3D61s&lock_timeout=62s")
 	for name, want := range map[string]string{"application_name": "another", "statement_timeout": "61s",
 		"lock_timeout": "62s"} {
-		if got := read[string](t, db, `SELECT current_setting('`+name+`')`); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		storetest.Equal(t, name, read[string](t, db, `SELECT current_setting('`+name+`')`), want)
 	}
 	for parameter, want := range map[string]string{
 		"sslcrl=x":                   "has the parameter sslcrl: perksd reads no lists of revoked certificates",

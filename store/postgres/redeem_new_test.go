@@ -209,9 +209,8 @@ func TestABatchSupposedToBeNewAtSeveralPerksWritesWhatIs(t *testing.T) {
 	if !slices.Equal(left, batch[3:]) {
 		t.Fatalf("%d attempts are left, want the last three", len(left))
 	}
-	if got := fmt.Sprint(r.supposed.Keys()); got != "[perk-0]" {
-		t.Errorf("the next attempts at %s are supposed to be new, want only perk-0", got)
-	}
+	storetest.Equal(t, "the perks at which the next attempts are supposed to be new",
+		fmt.Sprint(r.supposed.Keys()), "[perk-0]")
 	for _, test := range []struct {
 		attempts int
 		perks    []*perkQueue
@@ -237,9 +236,8 @@ func TestABatchSupposedToBeNewAtSeveralPerksWritesWhatIs(t *testing.T) {
 			t.Errorf("attempt %d got %+v, %v, want code %q", i+1, a.result, a.err, want)
 		}
 	}
-	if made := read[string](t, db, `SELECT string_agg(id, ' ' ORDER BY id) FROM redemptions`); made != "1 2 3 made" {
-		t.Errorf("the redemptions are %s", made)
-	}
+	storetest.Equal(t, "the redemptions",
+		read[string](t, db, `SELECT string_agg(id, ' ' ORDER BY id) FROM redemptions`), "1 2 3 made")
 	requireExact(t, db, 0)
 }
 
@@ -314,9 +312,7 @@ func TestACallerWhoLeavesABatchSupposedToBeNew(t *testing.T) {
 	if a := <-batch[1].reply; a.err != nil {
 		t.Errorf("the other caller got %v", a.err)
 	}
-	if made := read[string](t, db, `SELECT string_agg(id, ' ') FROM redemptions`); made != "stayed" {
-		t.Errorf("the redemptions are %s", made)
-	}
+	storetest.Equal(t, "the redemptions", read[string](t, db, `SELECT string_agg(id, ' ') FROM redemptions`), "stayed")
 	requireExact(t, db, 0)
 }
 

@@ -319,9 +319,7 @@ func TestADemotedServerIsNotUsed(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Errorf("the redemption did not follow: %v", err)
 	}
-	if err := db.Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
+	noError(t, db.Ready(t.Context()))
 	requireExact(t, db, 0)
 }
 
@@ -364,9 +362,7 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	}
 	execute(t, operator, `ALTER SYSTEM SET synchronous_standby_names = ''`)
 	execute(t, operator, `SELECT pg_reload_conf()`)
-	if err := <-patient; err != nil {
-		t.Error(err)
-	}
+	noError(t, <-patient)
 	requireExact(t, db, 0)
 }
 
@@ -505,9 +501,8 @@ func TestACallCancelledBeforeItsWriteRedeemsNothing(t *testing.T) {
 	if err := <-stayed; err != nil {
 		t.Errorf("the other caller got %v", err)
 	}
-	if users := read[string](t, db, `SELECT string_agg(user_id, ' ') FROM redemptions`); users != "user-1" {
-		t.Errorf("there are redemptions of %s", users)
-	}
+	storetest.Equal(t, "the users who have redeemed",
+		read[string](t, db, `SELECT string_agg(user_id, ' ') FROM redemptions`), "user-1")
 	requireExact(t, db, 0)
 }
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"example.com/perks/api"
@@ -23,9 +24,7 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 	if _, err := both.Reset(t.Context(), store.Operator, importDay); !errors.Is(err, errSeveralSchemas) {
 		t.Errorf("the error is %v, want one about tables in several schemas", err)
 	}
-	if users := read[int](t, live, `SELECT count(*) FROM users`); users != 100 {
-		t.Errorf("the live schema has %d users, want its 100", users)
-	}
+	storetest.Equal(t, "users of the live schema", read[int](t, live, `SELECT count(*) FROM users`), 100)
 }
 
 // TestReferencedRowsAreProtected checks that manual changes to the database meet the same rules as with foreign keys,
@@ -45,9 +44,8 @@ func TestReferencedRowsAreProtected(t *testing.T) {
 		for _, table := range []string{"perks", "users", "redemptions"} {
 			for _, text := range []string{`DELETE FROM ` + table, `UPDATE ` + table + ` SET id = 'another'`,
 				`TRUNCATE ` + table + ` CASCADE`} {
-				if state := sqlState(errOf(db.writes.Exec(t.Context(), text))); state != "23503" {
-					t.Errorf("%s, %s: SQLSTATE %q, want that of a foreign key, 23503", name, text, state)
-				}
+				storetest.Equal(t, name+", "+text+": SQLSTATE",
+					sqlState(errOf(db.writes.Exec(t.Context(), text))), "23503")
 			}
 			if rows := read[int](t, db, `SELECT count(*) FROM `+table); rows == 0 {
 				t.Errorf("%s: the table %s is empty", name, table)
@@ -83,11 +81,10 @@ func TestAResetWaitsForARedemption(t *testing.T) {
 			reset <- emptied
 		}()
 		waitForLock(t, db)
-		if waits := read[string](t, db, `SELECT string_agg(relation::regclass || ' ' || mode, ', ') 
-			FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database
-				WHERE datname = current_database())`); waits != "perk_stock ExclusiveLock" {
-			t.Errorf("paused after step %d: the reset waits for %q, and not before its first delete", held, waits)
-		}
+		storetest.Equal(t, fmt.Sprintf("paused after step %d, the reset waits for", held), read[string](t, db, `
+			SELECT string_agg(relation::regclass || ' ' || mode, ', ') FROM pg_locks WHERE NOT granted
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`),
+			"perk_stock ExclusiveLock")
 		for _, step := range steps[held+1:] {
 			if _, err := redeeming.Exec(t.Context(), step); err != nil {
 				t.Fatalf("paused after step %d: %v", held, err)

@@ -47,9 +47,7 @@ func TestAServerThatIsNewerThanTestedIsLogged(t *testing.T) {
 		var log bytes.Buffer
 		db := must(Open(t.Context(), pretend(t, storetest.PostgresDatabase(t), version),
 			Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t, db.Close())
 		if said := log.String(); !strings.Contains(said, want) || want == "" && said != "" {
 			t.Errorf("version %d: the log is %q, want %q", version, said, want)
 		}

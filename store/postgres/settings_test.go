@@ -223,7 +223,5 @@ func TestReconnectingIsLoggedOnceInAWhile(t *testing.T) {
 	for range 653 {
 		r.note(errOtherServer)
 	}
-	if lines := strings.Count(log.String(), "reconnecting to the database"); lines != 1 {
-		t.Errorf("653 reconnects make %d lines", lines)
-	}
+	storetest.Equal(t, "lines of 653 reconnects", strings.Count(log.String(), "reconnecting to the database"), 1)
 }

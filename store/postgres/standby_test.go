@@ -234,9 +234,8 @@ func TestAStandbyIsReadWhileItIsAtMostMaxBehind(t *testing.T) {
 			s.alive, s.leave = context.WithCancel(t.Context())
 			for i, step := range steps {
 				s.note(step.standby, step.primary)
-				if got := s.stats(step.standby.began).IsRead; got != step.read {
-					t.Errorf("step %d: read %v, want %v: %s", i+1, got, step.read, s.why)
-				}
+				storetest.Equal(t, fmt.Sprintf("step %d: it is read, %s", i+1, s.why),
+					s.stats(step.standby.began).IsRead, step.read)
 			}
 		})
 	}
@@ -265,9 +264,7 @@ func TestListsLeaveHalfOfTheConnections(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if is := <-onStandby; is != (i < half) {
-			t.Errorf("list %d is read from the standby: %v", i+1, is)
-		}
+		storetest.Equal(t, fmt.Sprintf("list %d is read from the standby", i+1), <-onStandby, i < half)
 	}
 	brief, cancel := context.WithTimeout(list, 100*time.Millisecond)
 	defer cancel()
@@ -278,7 +275,5 @@ func TestListsLeaveHalfOfTheConnections(t *testing.T) {
 	if err := p.db.snapshot(p.behind(position), "", nothing); err != nil {
 		t.Errorf("a single record cannot be read: %v", err)
 	}
-	if n := p.db.Stats().ReadConnections(); n != 4*half {
-		t.Errorf("%d connections for reads, want %d", n, 4*half)
-	}
+	storetest.Equal(t, "connections for reads", p.db.Stats().ReadConnections(), 4*half)
 }

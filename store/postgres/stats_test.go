@@ -24,9 +24,7 @@ func TestQueueStats(t *testing.T) {
 	for queued(db.redeemer) < 2 {
 		runtime.Gosched()
 	}
-	if waiting := db.Stats().Queue.Waiting; waiting != 3 {
-		t.Errorf("%d attempts wait, want one that runs and two behind it", waiting)
-	}
+	storetest.Equal(t, "attempts that wait, of which one runs", db.Stats().Queue.Waiting, 3)
 	if writes := db.Stats().Pools[1]; writes.InUse != 2 {
 		t.Errorf("%d connections of the pool of writes are in use, want the lock's and the redemption's", writes.InUse)
 	}

@@ -81,9 +81,7 @@ func requireLater(t *testing.T, db *DB) {
 		t.Errorf("the migrations are %v, %v", applied, err)
 	}
 	const indexes = `SELECT count(*) FROM pg_index WHERE indisvalid AND indexrelid::regclass::text LIKE '%_later'`
-	if valid := read[int](t, db, indexes); valid != 2 {
-		t.Errorf("%d indexes are valid, want 2", valid)
-	}
+	storetest.Equal(t, "valid indexes", read[int](t, db, indexes), 2)
 }
 
 // TestRedemptionsContinueWhileAMigrationWaits has a long reader, such as pg_dump. A migration that queued for the

@@ -83,9 +83,7 @@ func TestStatementsAndCommitsAreMeasured(t *testing.T) {
 		must(db.Redeem(t.Context(), newcomer(id, "p", id)))(t)
 	}
 	after := db.Stats()
-	if made := after.Commits.Count - before.Commits.Count; made != 2 {
-		t.Errorf("%d commits of 2 redemptions were measured", made)
-	}
+	storetest.Equal(t, "commits of 2 redemptions", after.Commits.Count-before.Commits.Count, 2)
 	if writes := after.Pools[1].Statements; writes.Count == before.Pools[1].Statements.Count || writes.Total == 0 {
 		t.Errorf("statements that write: %+v", writes)
 	}

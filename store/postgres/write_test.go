@@ -68,8 +68,6 @@ func TestACommitWithAnUnknownOutcomeIsNotRepeated(t *testing.T) {
 		if api.CodeOf(err) != api.CodeUnavailable || !errors.As(err, new(*store.OutcomeUnknownError)) {
 			t.Errorf("%s: %v, want an unknown outcome", state, err)
 		}
-		if commits := read[int](t, db, `SELECT last_value FROM commits`); commits != 1 {
-			t.Errorf("%s: the write was tried %d times", state, commits)
-		}
+		storetest.Equal(t, state+": tries of the write", read[int](t, db, `SELECT last_value FROM commits`), 1)
 	}
 }

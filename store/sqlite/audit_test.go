@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // TestTheAuditLogIsAppendOnly changes rows by hand, as anyone with write access can.
@@ -59,9 +60,7 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 			t.Errorf("it is possible to %s", text)
 		}
 	}
-	if after := history(t, db); after != before {
-		t.Errorf("the log was\n%s\nand is\n%s", before, after)
-	}
+	storetest.Equal(t, "the log", history(t, db), before)
 }
 
 func TestAResetKeepsTheRedemptionTriggers(t *testing.T) {
@@ -71,9 +70,7 @@ func TestAResetKeepsTheRedemptionTriggers(t *testing.T) {
 	}
 	before := guard()
 	must(db.Reset(t.Context(), store.Operator, time.UnixMicro(1).UTC()))(t)
-	if after := guard(); after != before {
-		t.Errorf("it was %q and is %q", before, after)
-	}
+	storetest.Equal(t, "the guard", guard(), before)
 }
 
 // A transaction can move the rows that tell a live database from a sandbox aside, and back.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 func TestADiskThatFillsIsToldInTime(t *testing.T) {
@@ -40,9 +41,7 @@ func TestADiskThatFillsIsToldInTime(t *testing.T) {
 			if got := d.stats().Lasts; got.Round(time.Hour) != test.lasts {
 				t.Errorf("it lasts %s, want %s", got, test.lasts)
 			}
-			if lines := strings.Count(log.String(), "will be full within 7 days"); lines != test.warned {
-				t.Errorf("%d lines, want %d:\n%s", lines, test.warned, log.String())
-			}
+			storetest.Equal(t, "lines", strings.Count(log.String(), "will be full within 7 days"), test.warned)
 		})
 	}
 }

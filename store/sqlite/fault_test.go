@@ -7,13 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // Environment variables that turn this test program into one that works on the named database and says on standard
@@ -92,9 +92,7 @@ func TestACommitThatCannotBeSyncedIsUnknown(t *testing.T) {
 	db := must(Open(t.Context(), path, Options{}))(t)
 	noError(t, db.Close())
 	want := strings.Repeat(fmt.Sprintf("done 1 times: %s\n", api.CodeUnavailable), 2)
-	if said := runWithFailingSync(t, path+logSuffix, commitTwo, path); said != want {
-		t.Errorf("two writes in one transaction:\n%swant\n%s", said, want)
-	}
+	storetest.Equal(t, "two writes in one transaction", runWithFailingSync(t, path+logSuffix, commitTwo, path), want)
 }
 
 func restoreFromBeside(path string) error {
@@ -114,9 +112,7 @@ func TestARestoreThatCannotBeSyncedChangesNothing(t *testing.T) {
 	}
 	db = must(Open(t.Context(), path, Options{}))(t)
 	defer db.Close()
-	if got := users(t, db); !slices.Equal(got, []string{"since"}) {
-		t.Errorf("afterwards the users are %q, want the old ones", got)
-	}
+	storetest.Equal(t, "users afterwards", users(t, db), []string{"since"})
 }
 
 func TestACommitIntoADeletedFileIsNotAcknowledged(t *testing.T) {

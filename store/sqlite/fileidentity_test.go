@@ -4,12 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // linked makes a database in its own directory and returns the path of a link to it, and its real path.
@@ -67,16 +67,12 @@ func TestReadsNeverSeeAnotherFile(t *testing.T) {
 		if err := os.Rename(path+".moved", path); err != nil {
 			return err
 		}
-		if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
-			t.Errorf("with the file put back, the users are %q, want those of the file", got)
-		}
+		storetest.Equal(t, "users with the file put back", users(t, db), []string{"ann"})
 		return nil
 	}))
 	noError(t, os.Rename(path, path+".moved"))
 	defer os.Rename(path+".moved", path)
-	if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
-		t.Errorf("on an open connection the users are %q, want those of the file", got)
-	}
+	storetest.Equal(t, "users on an open connection", users(t, db), []string{"ann"})
 }
 
 func TestRestoreBehindALinkReplacesItsTarget(t *testing.T) {

@@ -59,9 +59,7 @@ func TestALargeImportThatIsKilledIsWholeOrNothing(t *testing.T) {
 			}
 			importMany(t, after, manyPerks(0, manyMore, 3), store.Imported{Count: manyMore, Changed: manyMore})
 			requireSound(t, after, schema)
-			if held := value[int64](t, after, `SELECT sum(held) FROM perk_stock`); held != 1 {
-				t.Errorf("%d units are held, want 1", held)
-			}
+			storetest.Equal(t, "units held", value[int64](t, after, `SELECT sum(held) FROM perk_stock`), 1)
 		})
 	}
 }

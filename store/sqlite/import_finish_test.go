@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // left is how many tables of imports there are.
@@ -91,9 +92,7 @@ func TestARestoreDropsTheTablesOfAnImport(t *testing.T) {
 	must(Restore(t.Context(), backup, target, time.Now(), carryNothing))(t)
 	restored := openPath(t, target)
 	requireSound(t, restored, schema)
-	if got := countOf(t, restored, "round1"); got != manyMore {
-		t.Errorf("%d perks are as before, want %d", got, manyMore)
-	}
+	storetest.Equal(t, "perks as before", countOf(t, restored, "round1"), manyMore)
 }
 
 func TestTablesOfAnImportAreDroppedWhenItIsDead(t *testing.T) {
@@ -124,12 +123,9 @@ func TestTablesOfAnImportAreDroppedWhenItIsDead(t *testing.T) {
 				db := openPath(t, path)
 				execute(t, db, test.tables...)
 				noError(t, finish(t, db, path))
-				if got := left(t, db); got != test.left {
-					t.Errorf("%s: %d tables are left, want %d", when, got, test.left)
-				}
-				if claims := value[int64](t, db, `SELECT count(*) FROM large_import`); claims != test.left {
-					t.Errorf("%s: %d imports may publish, want %d", when, claims, test.left)
-				}
+				storetest.Equal(t, when+": tables left", left(t, db), test.left)
+				storetest.Equal(t, when+": imports that may publish",
+					value[int64](t, db, `SELECT count(*) FROM large_import`), test.left)
 			}
 		})
 	}

@@ -82,15 +82,10 @@ func schemaOf(t *testing.T, db *DB) string {
 // requireSound checks that the schema is as before a large import, and the file as SQLite wants it.
 func requireSound(t *testing.T, db *DB, schema string) {
 	t.Helper()
-	if after := schemaOf(t, db); after != schema {
-		t.Errorf("the schema is now\n%s\nand was\n%s", after, schema)
-	}
-	if broken := value[int64](t, db, `SELECT count(*) FROM pragma_foreign_key_check`); broken != 0 {
-		t.Errorf("%d references lead nowhere", broken)
-	}
-	if verdict := value[string](t, db, `PRAGMA integrity_check`); verdict != "ok" {
-		t.Errorf("SQLite finds: %s", verdict)
-	}
+	storetest.Equal(t, "the schema", schemaOf(t, db), schema)
+	storetest.Equal(t, "references that lead nowhere",
+		value[int64](t, db, `SELECT count(*) FROM pragma_foreign_key_check`), 0)
+	storetest.Equal(t, "what SQLite finds", value[string](t, db, `PRAGMA integrity_check`), "ok")
 	execute(t, db, `INSERT INTO perk_words (perk_words) VALUES ('integrity-check')`)
 }
 
@@ -121,18 +116,13 @@ func TestALargeImportIsAsASmallOne(t *testing.T) {
 	} {
 		importMany(t, importing, manyPerks(step.from, manyMore, step.round), step.want)
 		for query, want := range step.counts {
-			if got := countOf(t, serving, query); got != want {
-				t.Errorf("round %d: %q finds %d perks, want %d", step.round, query, got, want)
-			}
+			storetest.Equal(t, fmt.Sprintf("round %d: perks by %q", step.round, query),
+				countOf(t, serving, query), want)
 		}
-		if got := value[int64](t, serving,
-			`SELECT count(*) FROM audit WHERE action = 'perk.update'`); got != step.entries {
-			t.Errorf("round %d: there are %d entries about perks, want %d", step.round, got, step.entries)
-		}
-		if last := value[string](t, serving,
-			`SELECT action FROM audit ORDER BY row DESC LIMIT 1`); last != store.ActionImportPerks {
-			t.Errorf("round %d: the last entry is %s", step.round, last)
-		}
+		storetest.Equal(t, fmt.Sprintf("round %d: entries about perks", step.round), value[int64](t, serving,
+			`SELECT count(*) FROM audit WHERE action = 'perk.update'`), step.entries)
+		storetest.Equal(t, fmt.Sprintf("round %d: the last entry", step.round), value[string](t, serving,
+			`SELECT action FROM audit ORDER BY row DESC LIMIT 1`), store.ActionImportPerks)
 		if wrong := value[int64](t, serving,
 			fmt.Sprintf(`SELECT count(*) FROM perks AS p LEFT JOIN perk_stock AS s ON s.perk = p.row
 			WHERE p.title LIKE 'Round%d %%' AND s.stock IS NOT %d`, step.round, step.round)); wrong > 0 {
@@ -146,9 +136,7 @@ func TestALargeImportIsAsASmallOne(t *testing.T) {
 		requireSound(t, serving, schema)
 		requireLists(t, serving)
 	}
-	if held := value[int64](t, serving, `SELECT sum(held) FROM perk_stock`); held != 5 {
-		t.Errorf("%d units are held, want 5", held)
-	}
+	storetest.Equal(t, "units held", value[int64](t, serving, `SELECT sum(held) FROM perk_stock`), 5)
 }
 
 // TestOthersWriteDuringALargeImport redeems, decides and appends to the audit log in the course of an import: its
@@ -196,9 +184,7 @@ func TestOthersWriteDuringALargeImport(t *testing.T) {
 		"units held":            {`SELECT sum(held) FROM perk_stock`, slices - rejected.Load()},
 		"entries about clients": {`SELECT count(*) FROM audit WHERE action = 'client.create'`, slices},
 	} {
-		if got := value[int64](t, serving, test.text); got != test.want {
-			t.Errorf("%d %s, want %d", got, what, test.want)
-		}
+		storetest.Equal(t, what, value[int64](t, serving, test.text), test.want)
 	}
 }
 
@@ -268,9 +254,7 @@ func TestALargeImportThatIsOvertakenChangesNothing(t *testing.T) {
 			if !isOvertaken(err) {
 				t.Errorf("the import returned %v", err)
 			}
-			if got := countOf(t, serving, ""); got != test.left {
-				t.Errorf("there are %d perks, want %d", got, test.left)
-			}
+			storetest.Equal(t, "perks", countOf(t, serving, ""), test.left)
 		})
 	}
 }

@@ -22,9 +22,7 @@ func TestAnImportKeepsEveryIndexIntact(t *testing.T) {
 		requireSound(t, db, schema)
 	}
 	for text, want := range map[string]int64{"round0": 0, "round1": 0, "round2": 3300, "round2 3299": 1} {
-		if got := countOf(t, db, text); got != want {
-			t.Errorf("%q finds %d perks, want %d", text, got, want)
-		}
+		storetest.Equal(t, "perks by "+text, countOf(t, db, text), want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 func TestOpenMakesAFileOnlyItsOwnerCanRead(t *testing.T) {
@@ -18,9 +19,7 @@ func TestOpenMakesAFileOnlyItsOwnerCanRead(t *testing.T) {
 	noError(t, db.Ready(t.Context()))
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		info := must(os.Stat(name))(t)
-		if mode := info.Mode().Perm(); mode != 0o600 {
-			t.Errorf("%s has mode %o, want 600", name, mode)
-		}
+		storetest.Equal(t, "the mode of "+name, info.Mode().Perm(), 0o600)
 	}
 }
 
@@ -87,7 +86,5 @@ func TestALaterMigrationIsAppliedOnce(t *testing.T) {
 		s := must(db.file.session(t.Context()))(t)
 		noError(t, errors.Join(s.migrate(later), s.close()))
 	}
-	if n := value[int64](t, db, `SELECT count(*) FROM migrations`); n != 2 {
-		t.Errorf("%d migrations were applied, want 2", n)
-	}
+	storetest.Equal(t, "applied migrations", value[int64](t, db, `SELECT count(*) FROM migrations`), 2)
 }

@@ -168,9 +168,7 @@ func TestCellsAreNotUsedWhenTheyHoldTooMany(t *testing.T) {
 			inSearch(t, db, store.PerkQuery{PerkFilter: api.PerkFilter{Near: &test.near}, Sort: test.sort}, reach,
 				func(_ view, s *search, order string) {
 					got := s.candidates(order, reach, test.total)
-					if is := got != s.allMatches(); is != test.want {
-						t.Errorf("perks are taken from each cell: %t, want %t", is, test.want)
-					}
+					storetest.Equal(t, "perks are taken from each cell", got != s.allMatches(), test.want)
 				})
 		})
 	}

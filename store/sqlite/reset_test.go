@@ -1,11 +1,11 @@
 package sqlite
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 func TestAFailedResetChangesNothing(t *testing.T) {
@@ -15,7 +15,5 @@ func TestAFailedResetChangesNothing(t *testing.T) {
 	if emptied, err := db.Reset(t.Context(), store.Operator, time.Now()); err == nil || emptied != (store.Emptied{}) {
 		t.Errorf("the reset returned %+v, %v", emptied, err)
 	}
-	if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
-		t.Errorf("the users are %q", got)
-	}
+	storetest.Equal(t, "users", users(t, db), []string{"ann"})
 }

@@ -96,9 +96,7 @@ func TestAnInterruptedRestoreIsResumed(t *testing.T) {
 		if entries := actors(t, db); slices.Contains(entries, "committed last") != want {
 			t.Errorf("%s has entries of %q", path, entries)
 		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t, db.Close())
 	}
 	if kept, err := filepath.Glob(left.path + ".before-*Z"); err != nil || len(kept) != 1 {
 		t.Errorf("the former database is kept as %q, want once", kept)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 func TestQueueStats(t *testing.T) {
@@ -12,14 +13,10 @@ func TestQueueStats(t *testing.T) {
 	release := holdWriter(t, db)
 	first := enqueue(t, db, t.Context(), addUser("first"))
 	second := enqueue(t, db, t.Context(), addUser("second"))
-	if waiting := db.Stats().Queue.Waiting; waiting != 3 {
-		t.Errorf("%d writes wait, want one that runs and two behind it", waiting)
-	}
+	storetest.Equal(t, "writes that wait, of which one runs", db.Stats().Queue.Waiting, 3)
 	release()
 	for _, j := range []*job{first, second} {
-		if err := <-j.done; err != nil {
-			t.Error(err)
-		}
+		noError(t, <-j.done)
 	}
 	broken := enqueue(t, db, t.Context(), func(s *session) error {
 		return failing(func(s *session) error { return s.exec(`ROLLBACK`) }, store.ErrClosed)(s)

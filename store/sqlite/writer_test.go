@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 func openTemporary(t *testing.T) *DB {
@@ -34,9 +34,7 @@ func holdWriter(t *testing.T, db *DB) (release func()) {
 	<-held
 	return func() {
 		close(gate)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		noError(t, <-done)
 	}
 }
 
@@ -107,9 +105,7 @@ func TestABatchCommitsOnlySuccessfulWrites(t *testing.T) {
 			if err := <-last.done; err != nil {
 				t.Errorf("last: %v", err)
 			}
-			if got := users(t, db); !slices.Equal(got, []string{"first", "last"}) {
-				t.Errorf("the users are %q, want first and last", got)
-			}
+			storetest.Equal(t, "users", users(t, db), []string{"first", "last"})
 			if err := db.Ready(t.Context()); err != nil {
 				t.Errorf("afterwards: %v", err)
 			}
@@ -130,9 +126,7 @@ func TestAWriteReturnsAfterItsCommit(t *testing.T) {
 		return nil
 	})
 	release()
-	if err := errors.Join(<-second.done, <-first.done); err != nil {
-		t.Error(err)
-	}
+	noError(t, errors.Join(<-second.done, <-first.done))
 }
 
 func TestACancelledWriteIsNotStarted(t *testing.T) {
@@ -192,9 +186,7 @@ func TestAStartedWriteIsFinished(t *testing.T) {
 	}
 	close(gate)
 	noError(t, db.Ready(t.Context()))
-	if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
-		t.Errorf("the users are %q, want ann", got)
-	}
+	storetest.Equal(t, "users", users(t, db), []string{"ann"})
 }
 
 func TestACancelledCallerLeavesAFullQueue(t *testing.T) {
@@ -223,17 +215,13 @@ func TestExclusiveWorkSharesNoTransaction(t *testing.T) {
 	release := holdWriter(t, db)
 	before := enqueue(t, db, t.Context(), addUser("before"))
 	alone := &job{ctx: t.Context(), exclusive: true, done: make(chan error, 1), work: func(*session) error {
-		if got := users(t, db); !slices.Equal(got, []string{"before"}) {
-			t.Errorf("in exclusive work the users are %q, want before", got)
-		}
+		storetest.Equal(t, "users in exclusive work", users(t, db), []string{"before"})
 		panic("bug")
 	}}
 	noError(t, db.writer.enqueue(alone))
 	after := enqueue(t, db, t.Context(), addUser("after"))
 	release()
-	if err := errors.Join(<-before.done, <-after.done); err != nil {
-		t.Error(err)
-	}
+	noError(t, errors.Join(<-before.done, <-after.done))
 	if err := <-alone.done; err == nil {
 		t.Error("the panic was reported as success")
 	}
@@ -246,9 +234,7 @@ func TestCloseFinishesTheQueueAndRefusesNewWrites(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- db.Close() }()
 	release()
-	if err := errors.Join(<-queued.done, <-closed); err != nil {
-		t.Error(err)
-	}
+	noError(t, errors.Join(<-queued.done, <-closed))
 	if err := db.write(t.Context(), "write", addUser("bob")); !errors.Is(err, store.ErrClosed) ||
 		api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("after Close got %v, want unavailable", err)
@@ -284,9 +270,7 @@ func TestAWriteCancelledWhileAnotherProcessWritesIsNotStarted(t *testing.T) {
 	if err := <-stayed.done; err != nil {
 		t.Errorf("the other caller got %v", err)
 	}
-	if got := users(t, db); !slices.Equal(got, []string{"stayed"}) {
-		t.Errorf("the users are %q, want stayed", got)
-	}
+	storetest.Equal(t, "users", users(t, db), []string{"stayed"})
 }
 
 func TestABusyLockIsUnavailable(t *testing.T) {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"iter"
+	"reflect"
 	"testing"
 )
 
@@ -19,6 +20,14 @@ func NoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Equal reports what is not as wanted.
+func Equal[T any](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
 
