@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -109,6 +110,10 @@ type words struct {
 	}
 	Streets, MerchantNames, Titles, Discounts, Remarks, Terms []string
 	Homes, HomeQualities, HomePlaces, HomeRemarks             []string
+
+	// Records that are always there
+	NamedPerks    []store.PerkRecord `json:"named_perks"`
+	FirstProperty api.Property       `json:"first_property"`
 }
 
 // vocabulary is the content of words.json, which a test checks.
@@ -126,30 +131,15 @@ func (d Data) Perks(n int64) iter.Seq2[store.PerkRecord, error] {
 	return sequence(n, d.namedPerks(), d.perk)
 }
 
+// namedPerks runs from a month before Day to a year after it.
 func (d Data) namedPerks() []store.PerkRecord {
 	day := d.day()
-	from, to, one := day.AddDate(0, -1, 0), day.AddDate(1, 0, 0), int64(1)
-	perk := func(id, title, description, category, merchant, discount string, lat, lng float64) store.PerkRecord {
-		return store.PerkRecord{
-			Perk: api.Perk{
-				ID: id, Title: title, Description: description, City: "Berlin",
-				Category: &category, MerchantName: &merchant, DiscountText: &discount,
-				ValidFrom: &from, ValidTo: &to, CreatedAt: from, UpdatedAt: from,
-			},
-			Lat: &lat, Lng: &lng, Approval: store.ApprovalAuto,
-		}
+	from, to := day.AddDate(0, -1, 0), day.AddDate(1, 0, 0)
+	perks := slices.Clone(vocabulary().NamedPerks)
+	for i := range perks {
+		perks[i].ValidFrom, perks[i].ValidTo, perks[i].CreatedAt, perks[i].UpdatedAt = &from, &to, from, from
 	}
-	coffee := perk("coffee-2for1", "Two coffees for one",
-		"Bring a friend: the second coffee is on us, any size, any day.",
-		"Food & Drink", "Corner Roast", "2 for 1", 52.5200, 13.4050)
-	spa := perk("spa-day", "A day at the spa",
-		"Pools, three saunas and a robe for the day. We confirm each booking by hand.",
-		"Wellness", "Quiet Waters", "-40%", 52.5290, 13.4010)
-	spa.Approval = store.ApprovalManual
-	ticket := perk("last-ticket", "The last ticket for tonight", "One seat in the front row. Whoever is first has it.",
-		"Culture", "Lantern Theatre", "Free", 52.5240, 13.3880)
-	ticket.Stock = &one
-	return []store.PerkRecord{coffee, spa, ticket}
+	return perks
 }
 
 func (d Data) perk(i int64) store.PerkRecord {
@@ -213,19 +203,7 @@ func (d Data) dates(random random) (from, to *time.Time) {
 
 // Properties yields n listings of the owner: property 1, which is the same for every seed, and then 2 and so on.
 func (d Data) Properties(n int64, owner string) iter.Seq2[store.PropertyRecord, error] {
-	lat, lng := 52.5145, 13.4180
-	first := store.PropertyRecord{
-		Property: api.Property{
-			ID: 1, Title: "Sunny loft by the canal",
-			Description: "Two rooms under the roof, with a view over the water. Five minutes to the tram.",
-			Address:     "12 Canal Side", City: "Berlin", Postcode: "10179",
-			Images: []string{"https://images.example/properties/1-1.jpg",
-				"https://images.example/properties/1-2.jpg"},
-			PricePW:  price("395.00"),
-			Bedrooms: 1, Bathrooms: 1, Lat: &lat, Lng: &lng, Deposit: 1580,
-		},
-		Owner: owner,
-	}
+	first := store.PropertyRecord{Property: vocabulary().FirstProperty, Owner: owner}
 	return sequence(n, []store.PropertyRecord{first}, func(i int64) store.PropertyRecord {
 		return store.PropertyRecord{Property: d.property(i + 1), Owner: owner}
 	})
