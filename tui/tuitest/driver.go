@@ -319,14 +319,6 @@ func (d *Driver) Type(text string) {
 	}
 }
 
-// Choose presses the key of a picker, waits for its options, and chooses the one whose name contains part.
-func (d *Driver) Choose(key, part string, offered ...string) {
-	d.t.Helper()
-	d.Press(key)
-	d.See(offered...)
-	d.Type(part + "\n")
-}
-
 // Paste pastes a text as terminals with bracketed paste do.
 func (d *Driver) Paste(text string) {
 	d.t.Helper()

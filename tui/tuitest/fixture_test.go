@@ -101,7 +101,7 @@ func (d *fixture) window(t *testing.T, width, height int) *window {
 	t.Helper()
 	w := &window{t: t, ctx: t.Context(), dir: t.TempDir()}
 	env := append(d.Env(), "PATH="+d.Programs+":"+os.Getenv("PATH"), "PS1="+prompt+" ", "COLORTERM=truecolor")
-	terminal, err := StartTerminal(t.Context(), Options{Width: width, Height: height, Dir: w.dir, Env: env})
+	terminal, err := StartTerminal(t.Context(), width, height, w.dir, env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,50 +13,32 @@ import (
 	"time"
 )
 
-// Options configures a terminal.
-type Options struct {
-	Width, Height int
-	Dir           string   // where its command starts
-	Env           []string // all of the command's environment, but for TERM and what tmux adds
-	Command       []string // what runs in it; a shell if it is empty
-
-	// Colours is what the terminal reports when a program asks for its colours, such as "fg=#000000,bg=#ffffff". If
-	// empty, it does not reply.
-	Colours string
-}
-
 // Terminal is a tmux server of its own, with one window of one pane.
 type Terminal struct {
 	dir string // holds its socket
 }
 
-// StartTerminal starts a terminal with its command.
-func StartTerminal(ctx context.Context, o Options) (*Terminal, error) {
+// StartTerminal starts a terminal with a shell in a directory. The environment is all that the shell has, but for TERM
+// and what tmux adds. The terminal does not reply to questions about its colours.
+func StartTerminal(ctx context.Context, width, height int, dir string, env []string) (*Terminal, error) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		return nil, errors.New("tmux is not installed, and these tests run the programs in it; " +
 			"run 'apt-get install tmux' as root, or install it as your system does")
 	}
-	dir, err := os.MkdirTemp("", "tmux-")
+	socket, err := os.MkdirTemp("", "tmux-")
 	if err != nil {
 		return nil, err
 	}
-	t := &Terminal{dir: dir}
+	t := &Terminal{dir: socket}
 	args := strings.Fields("start-server ; set -g default-terminal tmux-256color ; set -g status off ; set -g " +
 		"escape-time 0 ; set -g remain-on-exit on ; set -g focus-events off ;")
-	if o.Colours != "" {
-		args = append(args, "set", "-g", "window-style", o.Colours, ";")
-	}
-	args = append(args, "new-session", "-d", "-x", strconv.Itoa(o.Width), "-y", strconv.Itoa(o.Height), "--")
+	args = append(args, "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "--")
 	// tmux would add its own environment to that of the server
 	args = append(args, "env", "-u", "TMUX", "-u", "TMUX_PANE")
-	args = append(args, o.Env...)
-	if len(o.Command) == 0 {
-		o.Command = []string{"/bin/sh"}
-	}
-	cmd := t.command(ctx, append(args, o.Command...)...)
-	cmd.Dir = o.Dir
+	cmd := t.command(ctx, append(append(args, env...), "/bin/sh")...)
+	cmd.Dir = dir
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting tmux: %w: %s", err, output), os.RemoveAll(dir))
+		return nil, errors.Join(fmt.Errorf("starting tmux: %w: %s", err, output), os.RemoveAll(socket))
 	}
 	return t, nil
 }
@@ -111,11 +93,6 @@ func (t *Terminal) Resize(ctx context.Context, width, height int) error {
 // Screen returns what the terminal shows, without the blanks at the end of each line.
 func (t *Terminal) Screen(ctx context.Context) (string, error) {
 	return t.run(ctx, "capture-pane", "-p")
-}
-
-// Styled returns what the terminal shows with the escapes of its colours.
-func (t *Terminal) Styled(ctx context.Context) (string, error) {
-	return t.run(ctx, "capture-pane", "-p", "-e", "-N")
 }
 
 // Tell returns the values of tmux formats, such as "#{cursor_flag} #{pane_pid}".
