@@ -308,9 +308,7 @@ func TestADemotedServerIsNotUsed(t *testing.T) {
 	db.writes.Reset()
 	within, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := db.Ready(within); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("a demoted server is ready: %v", err)
-	}
+	storetest.Fails(t, "a demoted server", db.Ready(within), api.CodeUnavailable)
 	answered := make(chan error, 1)
 	go func() { answered <- errOf(db.Redeem(t.Context(), attempt("r", "perk-0", "user-0"))) }()
 	must(db.reads.Exec(t.Context(),
@@ -533,9 +531,7 @@ func TestAPermanentUniqueViolationIsNotRetriedForLong(t *testing.T) {
 		if user == "user-1" {
 			want = api.CodeInternal
 		}
-		if err := <-answer; api.CodeOf(err) != want {
-			t.Errorf("%s got %v, want the code %q", user, err, want)
-		}
+		storetest.Fails(t, user, <-answer, want)
 	}
 	requireExact(t, db, 0)
 }

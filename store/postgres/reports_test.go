@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -44,9 +43,7 @@ func TestAReportThatTakesTooLongIsEndedByTheServer(t *testing.T) {
 		_, err := store.One(q, func(row) (bool, error) { return false, nil }, `SELECT pg_sleep(60)`)
 		return err
 	})
-	if !errors.Is(err, store.ErrTimeLimit) {
-		t.Errorf("a statement of a minute: %v", err)
-	}
+	storetest.Fails(t, "a statement of a minute", err, store.ErrTimeLimit)
 	err = db.write(t.Context(), "lock", func(s *session) error {
 		if err := s.exec(`LOCK TABLE redemptions`); err != nil {
 			return err
@@ -55,9 +52,7 @@ func TestAReportThatTakesTooLongIsEndedByTheServer(t *testing.T) {
 			Until: asOf.AddDate(0, 0, 1), Within: 50 * time.Millisecond})
 		return err
 	})
-	if api.CodeOf(err) != api.CodeValidationFailed {
-		t.Errorf("a report that waits for a lock: %v", err)
-	}
+	storetest.Fails(t, "a report that waits for a lock", err, api.CodeValidationFailed)
 	if limit, err := store.One(db.database.Latest(t.Context()), store.ScanValue[string],
 		`SELECT current_setting('statement_timeout')`); err != nil || limit != "0" {
 		t.Errorf("afterwards the connection has the limit %q: %v", limit, err)

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -21,9 +20,8 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 	fill(t, sandbox, 2, 1)
 	both := openAt(t, address+"&search_path=apart,public")
 	execute(t, both.writes, `DROP TABLE apart.users`)
-	if _, err := both.Reset(t.Context(), store.Operator, importDay); !errors.Is(err, errSeveralSchemas) {
-		t.Errorf("the error is %v, want one about tables in several schemas", err)
-	}
+	storetest.Fails(t, "a reset of two schemas",
+		errOf(both.Reset(t.Context(), store.Operator, importDay)), errSeveralSchemas)
 	storetest.Equal(t, "users of the live schema", read[int](t, live, `SELECT count(*) FROM users`), 100)
 }
 
@@ -34,9 +32,7 @@ func TestReferencedRowsAreProtected(t *testing.T) {
 	db := openAt(t, storetest.PostgresDatabase(t))
 	must(db.Reset(t.Context(), store.Operator, importDay))(t)
 	noError(t, db.CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay}, store.Operator))
-	if _, err := db.Reset(t.Context(), store.Operator, importDay); api.CodeOf(err) != api.CodeConflict {
-		t.Fatalf("with a client: %v", err)
-	}
+	storetest.Fails(t, "with a client", errOf(db.Reset(t.Context(), store.Operator, importDay)), api.CodeConflict)
 	for name, db := range map[string]*DB{"after a reset": db, "new": openAt(t, storetest.PostgresDatabase(t))} {
 		fill(t, db, 1, 1)
 		execute(t, db.writes,

@@ -203,9 +203,7 @@ func TestACancelledStatementIsUnavailable(t *testing.T) {
 		})
 		return err
 	}
-	if err := cancelled(); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("a cancelled read: %v", err)
-	}
+	storetest.Fails(t, "a cancelled read", cancelled(), api.CodeUnavailable)
 	tries := 0
 	if err := db.write(t.Context(), "write", func(s *session) error {
 		if tries++; tries == 1 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -174,9 +173,7 @@ func TestOnlyStandbysOfTheSameDatabaseAreRead(t *testing.T) {
 	} {
 		db := p.open(test.standbys)
 		_, err := db.standbys.all[0].watch.after(t.Context(), time.Now())
-		if err == nil || !strings.Contains(err.Error(), test.why) {
-			t.Errorf("%s: %v, want %q", name, err, test.why)
-		}
+		storetest.Fails(t, name, err, test.why)
 		if db.standbys.choose(p.behind("")) != nil {
 			t.Errorf("%s: it is chosen", name)
 		}
@@ -269,9 +266,7 @@ func TestListsLeaveHalfOfTheConnections(t *testing.T) {
 	brief, cancel := context.WithTimeout(list, 100*time.Millisecond)
 	defer cancel()
 	nothing := func(view) error { return nil }
-	if err := p.db.snapshot(brief, "", nothing); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("another list does not wait: %v", err)
-	}
+	storetest.Fails(t, "another list", p.db.snapshot(brief, "", nothing), context.DeadlineExceeded)
 	if err := p.db.snapshot(p.behind(position), "", nothing); err != nil {
 		t.Errorf("a single record cannot be read: %v", err)
 	}

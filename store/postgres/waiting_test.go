@@ -97,9 +97,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 			go func() { written <- test.write(t.Context(), db) }()
 			waitForLock(t, db)
 			commit(t, other)
-			if err := <-written; api.CodeOf(err) != test.want {
-				t.Errorf("got %v, want the code %q", err, test.want)
-			}
+			storetest.Fails(t, "the write", <-written, test.want)
 			if !read[bool](t, db, test.left) {
 				t.Errorf("afterwards this is not true: %s", test.left)
 			}

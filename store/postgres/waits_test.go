@@ -124,9 +124,7 @@ func TestAListIsEndedAfterItsTime(t *testing.T) {
 			return err
 		}))
 	}
-	if err := sleep(50 * time.Millisecond); !errors.Is(err, store.ErrTimeLimit) {
-		t.Errorf("a list of a minute: %v", err)
-	}
+	storetest.Fails(t, "a list of a minute", sleep(50*time.Millisecond), store.ErrTimeLimit)
 	done := make(chan error, 1)
 	go func() { done <- sleep(time.Minute) }()
 	const cancelOther = `SELECT count(pg_cancel_backend(pid)) > 0 FROM pg_stat_activity

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,9 +33,7 @@ func TestABackupOverwritesNothing(t *testing.T) {
 	db := openAt(t, filepath.Join(t.TempDir(), "perks.db"))
 	path := filepath.Join(t.TempDir(), "precious")
 	noError(t, os.WriteFile(path, []byte("precious"), 0o600))
-	if err := db.Backup(t.Context(), path); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("got %v, want that the file exists", err)
-	}
+	storetest.Fails(t, "a backup to a file that exists", db.Backup(t.Context(), path), fs.ErrExist)
 	if text, err := os.ReadFile(path); string(text) != "precious" {
 		t.Errorf("the file holds %q (%v)", text, err)
 	}
@@ -47,12 +44,8 @@ func TestABackupThatFailsLeavesNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "copy.db")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := db.Backup(ctx, path); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want a cancellation", err)
-	}
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file exists (%v)", err)
-	}
+	storetest.Fails(t, "a cancelled backup", db.Backup(ctx, path), context.Canceled)
+	storetest.Fails(t, "the file", errOf(os.Stat(path)), fs.ErrNotExist)
 }
 
 func importPerk(t *testing.T, db *DB, id string) {

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,7 +34,5 @@ func TestAnImportLeavesNothingOpen(t *testing.T) {
 		t.Fatalf("an open database has no log: %v", err)
 	}
 	noError(t, db.Close())
-	if _, err := os.Stat(path + logSuffix); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("once the database is closed its log is still there (%v): a connection is open", err)
-	}
+	storetest.Fails(t, "the log once the database is closed", errOf(os.Stat(path+logSuffix)), fs.ErrNotExist)
 }

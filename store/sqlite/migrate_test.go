@@ -70,9 +70,7 @@ func TestNoMigrationOfAMissingOrEmptyFileIsApplied(t *testing.T) {
 		}
 	}
 	requirePending()
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the missing file exists now (%v)", err)
-	}
+	storetest.Fails(t, "the missing file", errOf(os.Stat(path)), fs.ErrNotExist)
 	noError(t, os.WriteFile(path, nil, 0o600))
 	requirePending()
 }

@@ -11,6 +11,9 @@ import (
 
 var noError = storetest.NoError
 
+// errOf returns the error of a call and drops its value.
+func errOf[T any](_ T, err error) error { return err }
+
 func must[T any](value T, err error) func(testing.TB) T { return storetest.Must(value, err) }
 
 // by selects perks with a filter.

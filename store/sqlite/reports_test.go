@@ -1,13 +1,13 @@
 package sqlite
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // TestReportsReadTheirTime checks that an index with the time, and the client if there is one, leads to what a report
@@ -38,18 +38,12 @@ func TestAReportOrAListThatTakesTooLongIsInterrupted(t *testing.T) {
 		return err
 	}
 	err := db.snapshotWithin(t.Context(), 50*time.Millisecond, endless)
-	if !errors.Is(err, store.ErrTimeLimit) {
-		t.Errorf("a statement without end: %v", err)
-	}
+	storetest.Fails(t, "a statement without end", err, store.ErrTimeLimit)
 	err = db.snapshot(store.LimitList(t.Context(), 50*time.Millisecond, 0), endless)
-	if !errors.Is(err, store.ErrTimeLimit) {
-		t.Errorf("a list without end: %v", err)
-	}
+	storetest.Fails(t, "a list without end", err, store.ErrTimeLimit)
 	_, err = db.ReportRedemptions(t.Context(),
 		store.ReportQuery{By: api.ReportByDay, Since: time.Unix(0, 0), Until: time.Unix(1, 0), Within: 1})
-	if api.CodeOf(err) != api.CodeValidationFailed {
-		t.Errorf("a report without time: %v", err)
-	}
+	storetest.Fails(t, "a report without time", err, api.CodeValidationFailed)
 }
 
 func TestUsersAreReadOnOneRangeOfTheirIndex(t *testing.T) {

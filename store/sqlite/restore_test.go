@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // backedUp makes a database and a backup of it.
@@ -34,9 +35,8 @@ func TestOnlyOneRestoreRunsAtATimeWithoutADatabase(t *testing.T) {
 	path, backup := backedUp(t)
 	target := must(newFile(filepath.Join(filepath.Dir(path), "new.db")))(t)
 	end := must(target.lockDirectory())(t)
-	if _, err := Restore(t.Context(), backup, target.path, time.Now(), carryNothing); !errors.Is(err, ErrInUse) {
-		t.Errorf("beside another one: %v, want %v", err, ErrInUse)
-	}
+	storetest.Fails(t, "a restore beside another one",
+		errOf(Restore(t.Context(), backup, target.path, time.Now(), carryNothing)), ErrInUse)
 	end()
 	if _, err := Restore(t.Context(), backup, target.path, time.Now(), carryNothing); err != nil {
 		t.Errorf("after it: %v", err)
@@ -48,10 +48,8 @@ func TestADatabaseIsNotRestoredFromItself(t *testing.T) {
 	linked := path + ".linked"
 	noError(t, os.Link(path, linked))
 	for _, backup := range []string{path, linked} {
-		if _, err := Restore(t.Context(), backup, path, time.Now(), carryNothing); err == nil ||
-			!strings.Contains(err.Error(), "itself") {
-			t.Errorf("from %s: %v, want a refusal", backup, err)
-		}
+		storetest.Fails(t, "from "+backup,
+			errOf(Restore(t.Context(), backup, path, time.Now(), carryNothing)), "itself")
 	}
 }
 
@@ -106,10 +104,8 @@ func TestAnInterruptedRestoreIsResumed(t *testing.T) {
 func TestARestoreKeepsTheLogOfAnInterruptedOne(t *testing.T) {
 	left, backup := halfRestored(t)
 	noError(t, os.WriteFile(left.path+logSuffix, []byte("of another program"), 0o600))
-	if _, err := Restore(t.Context(), backup, left.path, time.Now(), carryNothing); err == nil ||
-		!strings.Contains(err.Error(), left.path+logSuffix) {
-		t.Errorf("beside a log of another program: %v, want a refusal that names it", err)
-	}
+	storetest.Fails(t, "beside a log of another program",
+		errOf(Restore(t.Context(), backup, left.path, time.Now(), carryNothing)), left.path+logSuffix)
 	noError(t, os.Remove(left.path+logSuffix))
 	former := must(Restore(t.Context(), backup, left.path, time.Now(), carryNothing))(t)
 	db := openAt(t, former)
@@ -125,9 +121,7 @@ func TestARestoreStopsWhenItCannotRemoveTheLog(t *testing.T) {
 	if _, err := Restore(t.Context(), backup, target, time.Now(), carryNothing); err == nil {
 		t.Error("the restore ignored a log that it could not remove")
 	}
-	if _, err := os.Stat(target); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the database exists (%v)", err)
-	}
+	storetest.Fails(t, "the database", errOf(os.Stat(target)), fs.ErrNotExist)
 }
 
 func actors(t *testing.T, db *DB) (list []string) {

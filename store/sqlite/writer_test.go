@@ -99,9 +99,7 @@ func TestABatchCommitsOnlySuccessfulWrites(t *testing.T) {
 			if err := <-first.done; err != nil {
 				t.Errorf("first: %v", err)
 			}
-			if err := <-bad.done; api.CodeOf(err) != test.want {
-				t.Errorf("bad: %v, want code %q", err, test.want)
-			}
+			storetest.Fails(t, "bad", <-bad.done, test.want)
 			if err := <-last.done; err != nil {
 				t.Errorf("last: %v", err)
 			}
@@ -198,9 +196,7 @@ func TestACancelledCallerLeavesAFullQueue(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := db.write(ctx, "write", addUser("one too many")); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("got %v, want unavailable", err)
-	}
+	storetest.Fails(t, "one too many", db.write(ctx, "write", addUser("one too many")), api.CodeUnavailable)
 	release()
 	for _, j := range jobs {
 		noError(t, <-j.done)
@@ -264,9 +260,7 @@ func TestAWriteCancelledWhileAnotherProcessWritesIsNotStarted(t *testing.T) {
 	cancel()
 	stayed := enqueue(t, db, t.Context(), addUser("stayed"))
 	unlock()
-	if err := <-left.done; !errors.Is(err, store.ErrCallerGone) {
-		t.Errorf("got %v, want a cancellation", err)
-	}
+	storetest.Fails(t, "the caller who left", <-left.done, store.ErrCallerGone)
 	if err := <-stayed.done; err != nil {
 		t.Errorf("the other caller got %v", err)
 	}
@@ -314,7 +308,5 @@ func TestStartedExclusiveWorkIsWaitedFor(t *testing.T) {
 		t.Error("work ran for a cancelled caller")
 		return nil
 	})
-	if api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("a cancelled caller got %v, want unavailable", err)
-	}
+	storetest.Fails(t, "a cancelled caller", err, api.CodeUnavailable)
 }

@@ -1,9 +1,13 @@
 package storetest
 
 import (
+	"errors"
 	"iter"
 	"reflect"
+	"strings"
 	"testing"
+
+	"example.com/perks/api"
 )
 
 // Must returns a function that returns the value, or stops the test.
@@ -28,6 +32,23 @@ func Equal[T any](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// Fails reports an error other than the wanted one: one with that code, that error, or one with that text.
+func Fails(t testing.TB, what string, err error, want any) {
+	t.Helper()
+	isWanted := false
+	switch want := want.(type) {
+	case api.Code:
+		isWanted = api.CodeOf(err) == want
+	case error:
+		isWanted = errors.Is(err, want)
+	case string:
+		isWanted = err != nil && strings.Contains(err.Error(), want)
+	}
+	if !isWanted {
+		t.Errorf("%s: the error is %v, want %v", what, err, want)
 	}
 }
 
