@@ -151,18 +151,26 @@ func (l table[R]) printTable(out io.Writer, records iter.Seq2[R, error]) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(l.columns, "\t"))
 	n := 0
+	return writeAll(records, func(record R) error {
+		fmt.Fprintln(w, strings.Join(cleanCells(l.cells(record)), "\t"))
+		if n++; n%blockRows == 0 {
+			return w.Flush()
+		}
+		return nil
+	}, w.Flush)
+}
+
+// writeAll writes records until one fails, and then what is left in a buffer.
+func writeAll[R any](records iter.Seq2[R, error], write func(R) error, flush func() error) error {
 	for record, err := range records {
+		if err == nil {
+			err = write(record)
+		}
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(w, strings.Join(cleanCells(l.cells(record)), "\t"))
-		if n++; n%blockRows == 0 {
-			if err := w.Flush(); err != nil {
-				return err
-			}
-		}
 	}
-	return w.Flush()
+	return flush()
 }
 
 // cleanCells makes each text one line without control characters.
@@ -176,19 +184,15 @@ func cleanCells(texts []string) []string {
 func printJSONArray[R any](out io.Writer, records iter.Seq2[R, error]) error {
 	w := bufio.NewWriter(out)
 	separator, end := "[", "[]"
-	for record, err := range records {
-		if err != nil {
-			return err
-		}
+	return writeAll(records, func(record R) error {
 		text, err := json.Marshal(record)
-		if err != nil {
-			return err
-		}
 		fmt.Fprintf(w, "%s\n  %s", separator, display.JSON(text))
 		separator, end = ",", "\n]"
-	}
-	fmt.Fprintln(w, end)
-	return w.Flush()
+		return err
+	}, func() error {
+		fmt.Fprintln(w, end)
+		return w.Flush()
+	})
 }
 
 func writeRows[R any](out io.Writer, format rows.Format, header []string, records iter.Seq2[R, error]) error {
@@ -196,15 +200,7 @@ func writeRows[R any](out io.Writer, format rows.Format, header []string, record
 	if err != nil {
 		return err
 	}
-	for record, err := range records {
-		if err != nil {
-			return err
-		}
-		if err := w.Write(record); err != nil {
-			return err
-		}
-	}
-	return w.Flush()
+	return writeAll(records, func(record R) error { return w.Write(record) }, w.Flush)
 }
 
 // sequence yields the records of a list, or the error.
