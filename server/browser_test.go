@@ -144,24 +144,23 @@ func (b *tab) open(address string) {
 // authorize types a token into the dialog.
 func (b *tab) authorize(token string) {
 	b.t.Helper()
-	b.do("authorizing with a token",
-		chromedp.Click(chromedp.CSS(".auth-wrapper .authorize")),
-		paste("#auth-bearer-value", token),
-		chromedp.Click(chromedp.CSS(`.auth-container:has(#auth-bearer-value) button[type="submit"]`)),
-		chromedp.WaitNotPresent(chromedp.CSS("#auth-bearer-value")),
-		chromedp.Click(chromedp.CSS(".modal-ux .close-modal")),
-	)
+	b.fill("#auth-bearer-value", paste("#auth-bearer-value", token))
 }
 
 // signIn types a client's id and secret into the dialog.
 func (b *tab) signIn(id, secret string) {
 	b.t.Helper()
-	b.do("authorizing with a client's id and secret",
-		chromedp.Click(chromedp.CSS(".auth-wrapper .authorize")),
-		paste("#auth-basic-username", id),
-		paste("#auth-basic-password", secret),
-		chromedp.Click(chromedp.CSS(`.auth-container:has(#auth-basic-password) button[type="submit"]`)),
-		chromedp.WaitNotPresent(chromedp.CSS("#auth-basic-password")),
+	b.fill("#auth-basic-password", paste("#auth-basic-username", id), paste("#auth-basic-password", secret))
+}
+
+// fill fills in the part of the dialog that has the field.
+func (b *tab) fill(field string, typing ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	b.do("opening the dialog", chromedp.Click(chromedp.CSS(".auth-wrapper .authorize")))
+	b.do("typing", typing...)
+	b.do("sending the dialog",
+		chromedp.Click(chromedp.CSS(`.auth-container:has(`+field+`) button[type="submit"]`)),
+		chromedp.WaitNotPresent(chromedp.CSS(field)),
 		chromedp.Click(chromedp.CSS(".modal-ux .close-modal")),
 	)
 }

@@ -216,14 +216,6 @@ func TestReadsReturn304ForAMatchingETag(t *testing.T) {
 	}
 }
 
-func TestHeadAnswersLikeGetWithoutABody(t *testing.T) {
-	s := fixture(t)
-	response, body := s.Send(s.Request(s.Token(), "HEAD", s.LiveURL()+"/perks?city=nowhere", ""))
-	if response.StatusCode != http.StatusOK || len(body) != 0 || response.Header.Get("X-Total-Count") != "0" {
-		t.Errorf("%d, %d bytes, X-Total-Count %q", response.StatusCode, len(body), response.Header.Get("X-Total-Count"))
-	}
-}
-
 // TestMadeUpCursorsAreRefused sends cursors that no list has given, in each order of each list.
 func TestMadeUpCursorsAreRefused(t *testing.T) {
 	s := fixture(t)

@@ -72,7 +72,7 @@ func TestProbesAnswerWithoutAToken(t *testing.T) {
 func TestValidRequestIDsOfCallersAreKept(t *testing.T) {
 	s := servertest.Start(t)
 	for given, kept := range map[string]bool{"abc-123": true, "": false, "a b": false,
-		strings.Repeat("x", 200): false} {
+		strings.Repeat("x", 200): false, s.Token()[:100]: false} {
 		request := s.Request("", "GET", s.URL+"/health", "")
 		request.Header.Set("X-Request-Id", given)
 		response, _ := s.Send(request)

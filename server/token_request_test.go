@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"bytes"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -10,16 +9,16 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"maps"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"example.com/perks/api"
 	"example.com/perks/server"
@@ -210,42 +209,34 @@ func (f forgery) text() string {
 func (f forgery) unsigned() string { return f.text() + "." }
 
 // signed signs with HMAC and SHA-256, whatever the header says.
-func (f forgery) signed(secret []byte) string { return f.sealed(sha256.New, secret) }
-
-func (f forgery) sealed(function func() hash.Hash, secret []byte) string {
-	seal := hmac.New(function, secret)
+func (f forgery) signed(secret []byte) string {
+	seal := hmac.New(sha256.New, secret)
 	seal.Write([]byte(f.text()))
 	return f.text() + "." + encoded(seal.Sum(nil))
 }
 
-func (f forgery) hmac(alg string, secret []byte) string {
-	function := map[string]func() hash.Hash{"HS384": sha512.New384, "HS512": sha512.New}[alg]
-	return f.withHeader("alg", alg).sealed(function, secret)
+// signedBy signs as the header then says.
+func (f forgery) signedBy(method jwt.SigningMethod, key any) string {
+	token := jwt.Token{Header: put(f.header, "alg", method.Alg()), Claims: jwt.MapClaims(f.claims), Method: method}
+	signed, err := token.SignedString(key)
+	f.must(err)
+	return signed
 }
 
 func (f forgery) rsa() string {
-	f = f.withHeader("alg", "RS256")
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	f.must(err)
-	sum := sha256.Sum256([]byte(f.text()))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
-	f.must(err)
-	return f.text() + "." + encoded(signature)
+	return f.signedBy(jwt.SigningMethodRS256, key)
 }
 
 func (f forgery) ecdsa() string {
-	f = f.withHeader("alg", "ES256")
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	f.must(err)
-	sum := sha256.Sum256([]byte(f.text()))
-	r, s, err := ecdsa.Sign(rand.Reader, key, sum[:])
-	f.must(err)
-	return f.text() + "." + encoded(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
+	return f.signedBy(jwt.SigningMethodES256, key)
 }
 
 func (f forgery) ed25519() string {
-	f = f.withHeader("alg", "EdDSA")
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	f.must(err)
-	return f.text() + "." + encoded(ed25519.Sign(key, []byte(f.text())))
+	return f.signedBy(jwt.SigningMethodEdDSA, key)
 }

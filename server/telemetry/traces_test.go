@@ -12,17 +12,6 @@ import (
 )
 
 func TestTracesAreSentOnlyWhenConfigured(t *testing.T) {
-	clear := func(t *testing.T) {
-		for _, name := range []string{
-			"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL",
-			"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-			"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_CERTIFICATE",
-			"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
-			"OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED",
-		} {
-			t.Setenv(name, "")
-		}
-	}
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318"
 	for _, test := range []struct {
 		environment string
@@ -49,7 +38,13 @@ func TestTracesAreSentOnlyWhenConfigured(t *testing.T) {
 				"file or directory"},
 	} {
 		t.Run(test.environment, func(t *testing.T) {
-			clear(t)
+			for _, about := range []string{"ENDPOINT", "PROTOCOL", "HEADERS", "CERTIFICATE"} {
+				for _, name := range variables(about) {
+					t.Setenv(name, "")
+				}
+			}
+			t.Setenv("OTEL_TRACES_EXPORTER", "")
+			t.Setenv("OTEL_SDK_DISABLED", "")
 			for pair := range strings.FieldsSeq(test.environment) {
 				name, value, _ := strings.Cut(pair, "=")
 				t.Setenv(name, value)
