@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,28 +26,6 @@ func issuing(t *testing.T, status int, body string) *terminal {
 	return newTerminal(t, map[string]string{
 		session.EnvAPIURL: server.URL + "/v2", session.EnvClientID: "c", session.EnvClientSecret: "s",
 	})
-}
-
-func TestTokensOfOtherServices(t *testing.T) {
-	for _, body := range []string{
-		`{"access_token":"a","token_type":"bearer","expires_in":"3600"}`,
-		`{"access_token":"a","expires_in":3600.0,"expires_at":32503680000000,"refresh_token":null}`,
-		`{"access_token":"a","expires_in":null,"expires_at":{"at":"noon"},"scope":["perks:read"]}`,
-	} {
-		x := issuing(t, 200, body)
-		r := x.run("perk", "categories", "-o", "jsonl")
-		if r.code != 0 || !strings.Contains(r.out, "Food") || r.err != "" {
-			t.Errorf("%s: %+v", body, r)
-		}
-		login := []string{"auth", "login", "--profile", "p", "--api-url", x.env[session.EnvAPIURL], "--client-id", "c"}
-		if r := x.run(login...); r.code != 0 {
-			t.Errorf("login with %s: %+v", body, r)
-		}
-	}
-	r := issuing(t, 200, `{"token":"a"}`).run("perk", "categories")
-	if r.code != 1 || !strings.Contains(r.err, `no access_token came, but an object with "token"`) {
-		t.Errorf("a response without a token: %+v", r)
-	}
 }
 
 func TestExitCodeOfRefusedCredentials(t *testing.T) {
@@ -112,25 +89,5 @@ func TestAnswersThatAreNoRecords(t *testing.T) {
 				t.Errorf("%s answers %q: %+v", body, command, r)
 			}
 		}
-	}
-
-	const note = "The service sends records inside"
-	for command, body := range map[string]string{
-		"property get 15":        `{"data":{"propertyId":15,"title":"Flat","price_pw":"99.90"}}`,
-		"perk get p":             `{"data":{"id":"p","title":"Coffee","city":"York"}}`,
-		"perk categories":        `{"data":[{"id":"1","category_name":"Food"}]}`,
-		"perk redeem p --user u": `{"data":{"id":"r","perk_id":"p","user_id":"u","status":"approved"}}`,
-	} {
-		answer = body
-		r := x.run(append(strings.Fields(command), "-o", "yaml")...)
-		isWrapped := strings.Contains("\n"+r.out, "\ndata:")
-		if r.code != 0 || strings.Count(r.err, note) != 1 || isWrapped || len(r.out) < 10 {
-			t.Errorf("%q: %+v", command, r)
-		}
-	}
-	answer = `{"data":{"propertyId":15,"title":"Flat"}}` // one row is refused, and both answers are wrapped
-	file := write(t, filepath.Join(t.TempDir(), "delete.csv"), "propertyId\n15\n16\n")
-	if r := x.run("property", "delete", "--file", file, "--dry-run"); strings.Count(r.err, note) != 1 {
-		t.Errorf("a dry run of two rows: %+v", r)
 	}
 }
