@@ -3,14 +3,12 @@ package property_test
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/api/display"
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
@@ -202,11 +200,7 @@ func TestEveryStateFits(t *testing.T) {
 		for _, width := range widths {
 			for _, height := range heights {
 				o.Resize(width, height)
-				lines := strings.Split(o.Screen(), "\n")
-				if len(lines) > height || slices.ContainsFunc(lines,
-					func(line string) bool { return display.Width(line) > width }) {
-					t.Fatalf("%s does not fit into %dx%d:\n%s", name, width, height, o.Screen())
-				}
+				tuitest.CheckFit(t, o.Screen(), width, height)
 			}
 		}
 	}

@@ -55,7 +55,11 @@ func (s *Screen) takeDecision(record api.RedemptionRecord) {
 
 // is tells whether the item asks for the same.
 func (i *item) is(perkID string, request api.RedeemRequest) bool {
-	return i.PerkID == perkID && i.Request.UserID == request.UserID && bytes.Equal(i.Request.Metadata, request.Metadata)
+	return i.PerkID == perkID && same(i.Request, request)
+}
+
+func same(a, b api.RedeemRequest) bool {
+	return a.UserID == b.UserID && bytes.Equal(a.Metadata, b.Metadata)
 }
 
 // sameFor tells whether another item is about the same perk and user.
@@ -80,7 +84,7 @@ type submission struct {
 }
 
 func (s *submission) is(request api.RedeemRequest) bool {
-	return s != nil && s.request.UserID == request.UserID && bytes.Equal(s.request.Metadata, request.Metadata)
+	return s != nil && same(s.request, request)
 }
 
 func (s *submission) where(holds func(*item) bool) []*item {
@@ -125,8 +129,9 @@ func (s *submission) unresolved() *item {
 // one wish never goes out under two keys. So is what the present submission has redeemed for this user, which is not
 // requested again.
 func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
+	next := &item{perk: perk, Redeeming: operation.NewRedeeming(perk.ID, request, "")}
 	for _, i := range s.items() {
-		got := i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.State == operation.Made
+		got := i.sameFor(next) && i.State == operation.Made
 		if got || i.is(perk.ID, request) && api.CodeOf(i.Err) != api.CodeIdempotencyKeyReused {
 			return i
 		}
@@ -136,7 +141,7 @@ func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 			return i
 		}
 	}
-	return &item{perk: perk, Redeeming: operation.NewRedeeming(perk.ID, request, "")}
+	return next
 }
 
 // isSending tells whether an attempt at the item is under way.

@@ -354,16 +354,14 @@ func newFields(theme *theme.Theme, userID string, complete func(string) string) 
 }
 
 func (f fields) addRow() {
-	at := len(f.rowNames())
-	row := widget.Field{
-		Name: firstRow, Label: "Metadata", Hint: "key=value, or nothing",
-		Check: func(string) string { return rowProblem(f.rows(), at) },
-	}
+	at, number := len(f.rowNames()), ""
 	if at > 0 {
-		row.Name, row.Label, row.Hint = firstRow+strconv.Itoa(at+1), "Metadata "+strconv.Itoa(at+1),
-			"key=value, or nothing"
+		number = strconv.Itoa(at + 1)
 	}
-	f.Add(row)
+	f.Add(widget.Field{
+		Name: firstRow + number, Label: strings.TrimSpace("Metadata " + number), Hint: "key=value, or nothing",
+		Check: func(string) string { return rowProblem(f.rows(), at) },
+	})
 }
 
 func (f fields) rowNames() []string { return f.Names()[1:] }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )
@@ -281,11 +279,7 @@ func TestHardTextsFit(t *testing.T) {
 		for width := 1; width <= 200; width += 1 + width/8 {
 			for height := 1; height <= 60; height += 1 + height/4 {
 				d.App.Top().Resize(width, height)
-				lines := strings.Split(d.App.Top().View(), "\n")
-				if len(lines) > height || slices.ContainsFunc(lines,
-					func(line string) bool { return display.Width(line) > width }) {
-					t.Fatalf("%s does not fit into %dx%d:\n%s", name, width, height, strings.Join(lines, "\n"))
-				}
+				tuitest.CheckFit(t, d.App.Top().View(), width, height)
 			}
 		}
 	}

@@ -270,10 +270,6 @@ func TestDeepMetadataStaysSmall(t *testing.T) {
 	}
 }
 
-func click(d *tuitest.Driver, x, y int) {
-	d.Send(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress})
-}
-
 func lineOf(d *tuitest.Driver, text string) int {
 	return slices.IndexFunc(strings.Split(d.Screen(), "\n"),
 		func(line string) bool { return strings.Contains(line, text) })
@@ -281,29 +277,22 @@ func lineOf(d *tuitest.Driver, text string) int {
 
 func TestAClickGivesTheKeyboardToItsList(t *testing.T) {
 	d := start(t, fullService())
-	d.See("Available 5", "Redeemed 3")
-	d.Settle()
+	d.Play(`=> Available 5 | Redeemed 3
+		settle`)
 	d.Send(tea.MouseMsg{X: 3, Y: lineOf(d, "ラーメン"), Button: tea.MouseButtonWheelDown,
 		Action: tea.MouseActionPress})
-	d.Press("y")
-	d.See("Copied the id tea.")
-	click(d, 10, lineOf(d, "ラーメン"))
-	d.Press("y")
-	d.See("Copied the id ramen.")
-	click(d, 10, lineOf(d, "approved"))
-	d.Press("y")
-	d.See("Copied the id 3f1c7f0e-0000-4000-8000-000000000002.")
-	click(d, 10, lineOf(d, "approved"))
-	d.See("Status approved")
-	d.Press("esc")
-	click(d, 3, lineOf(d, " / find:"))
-	d.See("enter apply")
-	d.Type("tea\n")
-	d.See("/ tea")
-	d.Resize(80, 12)
-	d.See("[Available 5] Redeemed 3")
-	click(d, 22, 1)
-	d.See("[Redeemed 3]", "pending")
+	d.Play(`
+		y                => Copied the id tea.
+		click: ラーメン
+		y                => Copied the id ramen.
+		click: approved
+		y                => Copied the id 3f1c7f0e-0000-4000-8000-000000000002.
+		click: approved  => Status approved
+		esc
+		click: find:     => enter apply
+		"tea\n"          => / tea
+		size: 80x12      => [Available 5] Redeemed 3
+		click: Redeemed 3 => [Redeemed 3] | pending`)
 }
 
 func TestRedeemTakesTheMarkedPerksOrTheOneUnderTheCursor(t *testing.T) {
