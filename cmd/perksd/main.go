@@ -142,8 +142,13 @@ func usagef(cmd *cobra.Command, format string, args ...any) error {
 
 // group is command.Group whose command must be named: without one it would succeed, which hides mistakes in scripts.
 func group(name, short string, members ...*cobra.Command) *cobra.Command {
-	cmd := command.Group(cobra.Command{Use: name + " COMMAND", Short: short}, members...)
-	cmd.Args = command.AtLeastOne("COMMAND")
+	cmd := command.Group(cobra.Command{Use: name, Short: short}, members...)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return command.Usagef("A command is missing. Run %s --help for the commands.", cmd.CommandPath())
+		}
+		return nil
+	}
 	return cmd
 }
 
