@@ -80,20 +80,25 @@ func (s RowState) Next(e RowEvent) RowState {
 	return s
 }
 
-// Task is the change of a row. It may be an Observer.
+// Task is the change of a row. The client is that of the batch.
 type Task interface {
 	// Subject identifies the record that the task changes. Tasks with the same subject run one after the other, in
 	// their order.
 	Subject() string
 	// Send is that of a Change.
-	Send(ctx context.Context, key string) (outcome Outcome, replayed bool, err error)
+	Send(ctx context.Context, c *client.Client, key string) (outcome Outcome, replayed bool, err error)
 	// LookUp is that of a Change. Outcomes for which taken is true belong to other rows.
-	LookUp(ctx context.Context, since time.Time, taken func(id string) bool) (Outcome, Event, error)
+	LookUp(ctx context.Context, c *client.Client, since time.Time, taken func(id string) bool) (Outcome, Event, error)
 	// Predict tells what the task would change. It only reads.
-	Predict(ctx context.Context) Prediction
+	Predict(ctx context.Context, c *client.Client) Prediction
 	// After returns the error to expect if the row with that number, about the same subject, is done first; nil if that
 	// makes no difference.
 	After(row int) error
+}
+
+// ObservingTask is to a Task what an Observer is to a Change.
+type ObservingTask interface {
+	Observe(ctx context.Context, c *client.Client)
 }
 
 // Outcome identifies what a task has changed.
@@ -150,6 +155,8 @@ type Log interface {
 
 // Batch makes many changes, or predicts them. Fill in the exported fields; Run may be called once.
 type Batch struct {
+	// Connect makes the client, or returns the one that it has made. Nil if the tasks need none.
+	Connect     func() (*client.Client, error)
 	Log         Log
 	Concurrency int
 	Rate        float64 // rows to start in a second; 0 is any number
@@ -191,6 +198,14 @@ const (
 	// ManyFailures in a row, of whatever rows, are an outage. A few rows can make the service fail by what they say.
 	ManyFailures = 10
 )
+
+// Client returns the client of the batch.
+func (b *Batch) Client() (*client.Client, error) {
+	if b.Connect == nil {
+		return nil, nil
+	}
+	return b.Connect()
+}
 
 // Begin prepares the batch. Stop may be called from then on.
 func (b *Batch) Begin(ctx context.Context) {
@@ -382,8 +397,12 @@ type rowChange struct {
 }
 
 func (c *rowChange) Send(ctx context.Context, key string) (Outcome, bool, error) {
+	service, err := c.Client()
+	if err != nil {
+		return Outcome{}, false, err
+	}
 	asked := c.Now()
-	outcome, replayed, err := c.Task.Send(ctx, key)
+	outcome, replayed, err := c.Task.Send(ctx, service, key)
 	c.answered(err, asked)
 	if err == nil {
 		c.keysCount() // the log keeps that they do
@@ -393,8 +412,12 @@ func (c *rowChange) Send(ctx context.Context, key string) (Outcome, bool, error)
 
 // LookUp asks the service whether the row has been done. A row about a record that does not exist is not done.
 func (c *rowChange) LookUp(ctx context.Context, since time.Time) (Outcome, Event, error) {
+	service, err := c.Client()
+	if err != nil {
+		return Outcome{}, Unread, err
+	}
 	asked := c.Now()
-	outcome, event, err := c.Task.LookUp(ctx, since, c.Log.Taken)
+	outcome, event, err := c.Task.LookUp(ctx, service, since, c.Log.Taken)
 	if IsFailing(err) {
 		c.answered(err, asked)
 	}
@@ -407,17 +430,18 @@ func (c *rowChange) LookUp(ctx context.Context, since time.Time) (Outcome, Event
 // Observe reads what is there before a row is sent. The first row that does so usually shows whether the service
 // honours keys, and then no other needs to.
 func (c *rowChange) Observe(ctx context.Context) {
-	task, observes := c.Task.(Observer)
-	if !observes {
+	task, observes := c.Task.(ObservingTask)
+	service, err := c.Client()
+	if !observes || err != nil {
 		return
 	}
 	isFirst := false
 	c.probe.Do(func() {
 		isFirst = true
-		task.Observe(ctx)
+		task.Observe(ctx, service)
 	})
 	if !isFirst && !c.keysCount() {
-		task.Observe(ctx)
+		task.Observe(ctx, service)
 	}
 }
 

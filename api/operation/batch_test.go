@@ -84,7 +84,7 @@ type part struct {
 
 func (p part) Subject() string { return p.subject }
 
-func (p part) Send(_ context.Context, key string) (o Outcome, replayed bool, err error) {
+func (p part) Send(_ context.Context, _ *client.Client, key string) (o Outcome, replayed bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.killed {
@@ -121,7 +121,9 @@ func (l *ledger) lateTrouble(n int) error {
 
 var errLostReply = &client.Unreachable{Address: "service", Err: errors.New("cut"), OutcomeUnknown: true}
 
-func (p part) Predict(context.Context) Prediction { return Prediction{Message: p.subject} }
+func (p part) Predict(context.Context, *client.Client) Prediction {
+	return Prediction{Message: p.subject}
+}
 
 func (p part) After(row int) error {
 	if p.number%5 == 0 {
@@ -130,7 +132,7 @@ func (p part) After(row int) error {
 	return nil
 }
 
-func (p part) LookUp(context.Context, time.Time, func(string) bool) (Outcome, Event, error) {
+func (p part) LookUp(context.Context, *client.Client, time.Time, func(string) bool) (Outcome, Event, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.r.IntN(10) < p.trouble {
@@ -246,14 +248,14 @@ type losesFirst struct {
 	sends atomic.Int64
 }
 
-func (l *losesFirst) Send(context.Context, string) (Outcome, bool, error) {
+func (l *losesFirst) Send(context.Context, *client.Client, string) (Outcome, bool, error) {
 	if l.sends.Add(1) == 1 {
 		return Outcome{}, false, errLostReply
 	}
 	return Outcome{ID: "a"}, false, nil
 }
 
-func (l *losesFirst) LookUp(context.Context, time.Time, func(string) bool) (Outcome, Event, error) {
+func (l *losesFirst) LookUp(context.Context, *client.Client, time.Time, func(string) bool) (Outcome, Event, error) {
 	return Outcome{}, Absent, nil
 }
 
@@ -296,7 +298,7 @@ type noted struct {
 	note func(part)
 }
 
-func (n noted) Send(context.Context, string) (Outcome, bool, error) {
+func (n noted) Send(context.Context, *client.Client, string) (Outcome, bool, error) {
 	n.note(n.part)
 	return Outcome{ID: "x"}, false, nil
 }
@@ -323,5 +325,23 @@ func TestPredictionsAreInTheOrderOfTheRows(t *testing.T) {
 	}
 	if row != 100 || len(l.made) > 0 || b.ForgetsSubjects() {
 		t.Errorf("%d rows, %d made", row, len(l.made))
+	}
+}
+
+// Without a client nothing is sent, a later run has all rows to do, and a prediction says why.
+func TestABatchWithoutAClientDoesNothing(t *testing.T) {
+	broken := errors.New("not logged in")
+	l := &ledger{states: map[int]RowState{}, made: map[string]string{}}
+	connect := func() (*client.Client, error) { return nil, broken }
+	rows := numbered(20, func(n int) Task { return part{l, n, fmt.Sprint(n)} })
+	b := &Batch{Log: l, Connect: connect, Concurrency: 2, Now: time.Now, Patience: time.Hour}
+	b.Begin(t.Context())
+	if err := b.Run(rows, func() {}); err != broken || len(l.made) > 0 || len(l.states) > 0 {
+		t.Errorf("%v, made %v, noted %v", err, l.made, l.states)
+	}
+	for _, err := range (&Batch{Connect: connect, Concurrency: 2}).Predict(t.Context(), rows) {
+		if err != broken {
+			t.Errorf("predicted %v", err)
+		}
 	}
 }

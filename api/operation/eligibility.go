@@ -19,10 +19,8 @@ import (
 )
 
 // EligibilityCheck predicts what redemptions would come to. Many may be asked about at once: those that come while a
-// request is under way are asked about together in the next. Fill in Connect.
+// request is under way are asked about together in the next.
 type EligibilityCheck struct {
-	Connect func() (*client.Client, error)
-
 	queue    sync.Mutex
 	waiting  []*pairQuestion
 	isAsking bool
@@ -50,19 +48,15 @@ const (
 	maxPages = 20
 )
 
-// NewEligibilityCheck makes a check with the client that connect returns.
-func NewEligibilityCheck(connect func() (*client.Client, error)) *EligibilityCheck {
+// NewEligibilityCheck makes a check, for one service.
+func NewEligibilityCheck() *EligibilityCheck {
 	perks, _ := lru.New[string, knownPerk](maxKnownPerks) // fails only for a size below 1
-	return &EligibilityCheck{Connect: connect, guesses: semaphore.NewWeighted(maxGuesses), perks: perks}
+	return &EligibilityCheck{guesses: semaphore.NewWeighted(maxGuesses), perks: perks}
 }
 
 // Predict tells in a sentence that the user could redeem the perk now. The error is the refusal to expect, or says why
 // nobody knows.
-func (e *EligibilityCheck) Predict(ctx context.Context, pair api.Pair) (string, error) {
-	c, err := e.Connect()
-	if err != nil {
-		return "", err
-	}
+func (e *EligibilityCheck) Predict(ctx context.Context, c *client.Client, pair api.Pair) (string, error) {
 	if !e.lacks.Load() {
 		answer, err := e.ask(ctx, c, pair)
 		if err == nil {

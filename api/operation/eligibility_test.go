@@ -45,7 +45,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // newTestCheck starts a server with the perk coffee and the users alice and bob.
-func newTestCheck(t *testing.T, n *network) *EligibilityCheck {
+func newTestCheck(t *testing.T, n *network) (*EligibilityCheck, *client.Client) {
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "coffee"}},
 		store.PerkRecord{Perk: api.Perk{ID: "tea", City: " York "}})
@@ -54,15 +54,15 @@ func newTestCheck(t *testing.T, n *network) *EligibilityCheck {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewEligibilityCheck(func() (*client.Client, error) { return c, nil })
+	return NewEligibilityCheck(), c
 }
 
 // predictions asks about many pairs at once.
-func (e *EligibilityCheck) predictions(ctx context.Context, pairs []api.Pair) []Prediction {
+func (e *EligibilityCheck) predictions(ctx context.Context, c *client.Client, pairs []api.Pair) []Prediction {
 	predictions := make([]Prediction, len(pairs))
 	var asking sync.WaitGroup
 	for i, pair := range pairs {
-		asking.Go(func() { predictions[i].Message, predictions[i].Err = e.Predict(ctx, pair) })
+		asking.Go(func() { predictions[i].Message, predictions[i].Err = e.Predict(ctx, c, pair) })
 	}
 	asking.Wait()
 	return predictions
@@ -74,7 +74,7 @@ func TestEachPairGetsItsAnswer(t *testing.T) {
 		"many at once": {}, "one by one": {lacksPairs: true}, "from lists": {lacksAll: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newTestCheck(t, n)
+			e, c := newTestCheck(t, n)
 			var pairs []api.Pair
 			var want []api.Code
 			for range 10 {
@@ -89,7 +89,7 @@ func TestEachPairGetsItsAnswer(t *testing.T) {
 					}
 				}
 			}
-			for i, p := range e.predictions(t.Context(), pairs) {
+			for i, p := range e.predictions(t.Context(), c, pairs) {
 				if api.CodeOf(p.Err) != want[i] || p.Err == nil && !strings.Contains(p.Message, pairs[i].UserID) {
 					t.Errorf("%+v: %q, %v", pairs[i], p.Message, p.Err)
 				}
@@ -106,11 +106,11 @@ func TestEachPairGetsItsAnswer(t *testing.T) {
 func TestWaitingPairsShareARequest(t *testing.T) {
 	const pairs = 90
 	n := &network{}
-	e := newTestCheck(t, n)
+	e, c := newTestCheck(t, n)
 	var asking sync.WaitGroup
 	ask := func(user string, want api.Code) {
 		asking.Go(func() {
-			if _, err := e.Predict(t.Context(), api.Pair{PerkID: "coffee", UserID: user}); api.CodeOf(err) != want {
+			if _, err := e.Predict(t.Context(), c, api.Pair{PerkID: "coffee", UserID: user}); api.CodeOf(err) != want {
 				t.Errorf("%s: %v", user, err)
 			}
 		})
@@ -129,7 +129,6 @@ func TestWaitingPairsShareARequest(t *testing.T) {
 	ask("alice", "")
 	ask("bob", "")
 	waitUntil(func() bool { e.queue.Lock(); defer e.queue.Unlock(); return len(e.waiting) == 2 })
-	c, _ := e.Connect()
 	e.askAll(t.Context(), c)
 	asking.Wait()
 	if got := n.pairs.Load(); got != 2 {
@@ -145,21 +144,21 @@ func waitUntil(isSo func() bool) {
 
 func TestFailureIsNotKept(t *testing.T) {
 	for _, n := range []*network{{}, {lacksAll: true}} {
-		e := newTestCheck(t, n)
+		e, c := newTestCheck(t, n)
 		pair := api.Pair{PerkID: "coffee", UserID: "alice"}
 		n.failing.Store(true)
-		if _, err := e.Predict(t.Context(), pair); err == nil {
+		if _, err := e.Predict(t.Context(), c, pair); err == nil {
 			t.Fatal("the check succeeded")
 		}
 		n.failing.Store(false)
-		if _, err := e.Predict(t.Context(), pair); err != nil {
+		if _, err := e.Predict(t.Context(), c, pair); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
 func TestKeptPerksAreBounded(t *testing.T) {
-	e := NewEligibilityCheck(nil)
+	e := NewEligibilityCheck()
 	for i := range maxKnownPerks + 1 {
 		e.perks.Add(fmt.Sprint(i), knownPerk{})
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"hash/maphash"
 	"iter"
+
+	"example.com/perks/api/client"
 )
 
 // Prediction is what a change would come to, as far as reading can tell.
@@ -101,12 +103,15 @@ func (b *Batch) predictAll(ctx context.Context, rows iter.Seq2[*Row, error], pre
 			continue
 		}
 		go func() {
-			p.Prediction = row.Task.Predict(ctx)
-			var err error
-			if p.Err != nil && (errors.Is(p.Err, context.Canceled) || b.HitsAll(p.Err)) {
-				err = p.Err
+			var c *client.Client
+			if c, p.Err = b.Client(); p.Err == nil {
+				p.Prediction = row.Task.Predict(ctx, c)
 			}
-			result <- rowPrediction{p, err}
+			if p.Err != nil && (errors.Is(p.Err, context.Canceled) || b.HitsAll(p.Err)) {
+				result <- rowPrediction{p, p.Err}
+				return
+			}
+			result <- rowPrediction{p, nil}
 		}()
 	}
 }

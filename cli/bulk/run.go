@@ -51,6 +51,10 @@ func runRows(ctx context.Context, s *session.Session, f Flags, w Work, in *input
 		return err
 	}
 	r := newRun(f, w, in, s.Streams)
+	r.batch.Connect = sync.OnceValues(func() (*client.Client, error) {
+		c, _, err := s.Connect()
+		return c, err
+	})
 	mark := f.mark(w.Name, connection)
 	if f.DryRun {
 		return r.dryRun(ctx, s, mark)
@@ -300,7 +304,7 @@ func (r *run) LastSent() time.Time { return r.lastSent() }
 // keysCount tells whether it is safe to retry a row under its key: the service honours keys, and still remembers those
 // of the batch. A clock that was set back by as long says nothing about their age.
 func (r *run) keysCount() bool {
-	if !r.journal.keys.Load() && r.task.HonoursKeys() {
+	if c, err := r.batch.Client(); err == nil && !r.journal.keys.Load() && r.task.HonoursKeys(c) {
 		if err := r.journal.noteKeys(); err != nil {
 			r.batch.Stop(err)
 		}
@@ -332,7 +336,7 @@ type Work struct {
 	Parse func(rows.Row) (operation.Task, error)
 	// HonoursKeys tells whether the service has shown that it repeats its first response to an idempotency key. Nil
 	// means that the command does not use keys.
-	HonoursKeys func() bool
+	HonoursKeys func(*client.Client) bool
 	// Predictions is that of a Batch.
 	Predictions int
 	// Resends sends a row again whose outcome is unknown, even if the service may carry it out twice.

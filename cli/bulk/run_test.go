@@ -345,7 +345,7 @@ func (d *fixture) kill(done []string) {
 	for _, name := range done {
 		row := d.row(name)
 		made := &task{d.service, name}
-		if _, _, err := made.Send(d.t.Context(), r.batchID.key(row.Line, contentOf(row))); err != nil {
+		if _, _, err := made.Send(d.t.Context(), nil, r.batchID.key(row.Line, contentOf(row))); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -465,9 +465,9 @@ type observedTask struct {
 	onSend func()
 }
 
-func (w *observedTask) Send(ctx context.Context, key string) (operation.Outcome, bool, error) {
+func (w *observedTask) Send(ctx context.Context, c *client.Client, key string) (operation.Outcome, bool, error) {
 	w.onSend()
-	return w.Task.Send(ctx, key)
+	return w.Task.Send(ctx, c, key)
 }
 
 // TestHeldBackRowMayStillBeUnknown resumes a killed run that may have sent two rows about one record. The outcome of

@@ -72,7 +72,7 @@ func (s *service) work() Work {
 			}
 			return &task{s, name}, nil
 		},
-		HonoursKeys: func() bool { return s.honours && len(s.order) > 0 },
+		HonoursKeys: func(*client.Client) bool { return s.honours && len(s.order) > 0 },
 		Resends:     !s.careful,
 	}
 }
@@ -84,7 +84,7 @@ type task struct {
 
 func (t *task) Subject() string { return t.name }
 
-func (t *task) Send(_ context.Context, key string) (operation.Outcome, bool, error) {
+func (t *task) Send(_ context.Context, _ *client.Client, key string) (operation.Outcome, bool, error) {
 	s := t.service
 	if s.started != nil {
 		s.started <- t.name
@@ -118,7 +118,7 @@ func (t *task) Send(_ context.Context, key string) (operation.Outcome, bool, err
 }
 
 func (t *task) LookUp(
-	_ context.Context, since time.Time, taken func(string) bool,
+	_ context.Context, _ *client.Client, since time.Time, taken func(string) bool,
 ) (operation.Outcome, operation.Event, error) {
 	s := t.service
 	s.mu.Lock()
@@ -141,7 +141,7 @@ func (t *task) LookUp(
 	return operation.Outcome{}, operation.Absent, nil
 }
 
-func (t *task) Predict(context.Context) operation.Prediction {
+func (t *task) Predict(context.Context, *client.Client) operation.Prediction {
 	if t.name == "missing" {
 		return operation.Prediction{
 			Err: &client.Error{Status: 404, Code: api.CodeNotFound, Message: "Not found."}}

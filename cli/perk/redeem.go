@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,8 +111,8 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 			_, _, err := c.Redeem(ctx, o.perkID, request, o.key.Value)
 			return err
 		}, func(c *client.Client, _ int) operation.Prediction {
-			r := newRedeemer(func() (*client.Client, error) { return c, nil })
-			return (&redeemTask{redeemer: r, Redeem: operation.Redeem{PerkID: o.perkID, Request: request}}).Predict(ctx)
+			t := &redeemTask{newRedeemer(), operation.Redeem{PerkID: o.perkID, Request: request}}
+			return t.Predict(ctx, c)
 		})
 	}
 	c, connection, err := s.ConnectToChange(ctx)
@@ -196,10 +195,7 @@ const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed ag
 	"  jq -c '.[] | {perk, user}' orders.json | perksctl perk redeem --file - --results done.jsonl"
 
 func (o *redeemOptions) runFile(ctx context.Context, flags bulk.Flags) error {
-	r := newRedeemer(sync.OnceValues(func() (*client.Client, error) {
-		c, _, err := o.session.Connect()
-		return c, err
-	}))
+	r := newRedeemer()
 	r.assumeMine, r.resends = o.assumeMine, o.resends
 	return bulk.Run(ctx, o.session, flags, r.work())
 }

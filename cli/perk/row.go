@@ -57,7 +57,6 @@ func readID(into *string, value bulk.Value, rule func(string) string, problems a
 
 // redeemer is what the rows of a run share.
 type redeemer struct {
-	connect func() (*client.Client, error)
 	columns *bulk.KnownColumns
 	check   *operation.EligibilityCheck
 
@@ -65,17 +64,13 @@ type redeemer struct {
 	resends    bool // nobody minds if a row whose outcome is unknown is redeemed twice
 }
 
-func newRedeemer(connect func() (*client.Client, error)) *redeemer {
-	return &redeemer{connect: connect, columns: redeemColumns(), check: operation.NewEligibilityCheck(connect)}
+func newRedeemer() *redeemer {
+	return &redeemer{columns: redeemColumns(), check: operation.NewEligibilityCheck()}
 }
 
 func (r *redeemer) work() bulk.Work {
-	honoursKeys := func() bool {
-		c, err := r.connect()
-		return err == nil && c.HonoursKeys()
-	}
-	return bulk.Work{Name: redeemRun, Parse: r.parse, Predictions: api.MaxPairs, HonoursKeys: honoursKeys,
-		Resends: r.resends}
+	return bulk.Work{Name: redeemRun, Parse: r.parse, Predictions: api.MaxPairs,
+		HonoursKeys: (*client.Client).HonoursKeys, Resends: r.resends}
 }
 
 func (r *redeemer) parse(row rows.Row) (operation.Task, error) {
@@ -97,10 +92,9 @@ func (t *redeemTask) Subject() string {
 	return api.LowerUUID(t.PerkID) + "\x00" + api.LowerUUID(t.Request.UserID)
 }
 
-func (t *redeemTask) Send(ctx context.Context, key string) (o operation.Outcome, replayed bool, err error) {
-	if t.Client, err = t.connect(); err != nil {
-		return o, false, err
-	}
+func (t *redeemTask) Send(ctx context.Context, c *client.Client, key string) (o operation.Outcome, replayed bool,
+	err error) {
+	t.Client = c
 	redemption, replayed, err := t.Redeem.Send(ctx, key)
 	if err != nil {
 		return o, false, err
@@ -108,21 +102,18 @@ func (t *redeemTask) Send(ctx context.Context, key string) (o operation.Outcome,
 	return outcomeOf(redemption), replayed, nil
 }
 
+var _ operation.ObservingTask = (*redeemTask)(nil)
+
 // Observe reads what the user had redeemed before.
-func (t *redeemTask) Observe(ctx context.Context) {
-	var err error
-	if t.Client, err = t.connect(); err == nil {
-		t.Redeem.Observe(ctx)
-	}
+func (t *redeemTask) Observe(ctx context.Context, c *client.Client) {
+	t.Client = c
+	t.Redeem.Observe(ctx)
 }
 
 func (t *redeemTask) LookUp(
-	ctx context.Context, since time.Time, taken func(id string) bool,
+	ctx context.Context, c *client.Client, since time.Time, taken func(id string) bool,
 ) (o operation.Outcome, event operation.Event, err error) {
-	if t.Client, err = t.connect(); err != nil {
-		return o, operation.Unread, err
-	}
-	t.Taken = taken
+	t.Client, t.Taken = c, taken
 	redemption, event, err := t.Redeem.LookUp(ctx, since)
 	if redemption.ID != "" {
 		o = outcomeOf(redemption)
@@ -131,8 +122,8 @@ func (t *redeemTask) LookUp(
 }
 
 // Predict asks whether the user could redeem the perk now.
-func (t *redeemTask) Predict(ctx context.Context) (p operation.Prediction) {
-	p.Message, p.Err = t.check.Predict(ctx, api.Pair{PerkID: t.PerkID, UserID: t.Request.UserID})
+func (t *redeemTask) Predict(ctx context.Context, c *client.Client) (p operation.Prediction) {
+	p.Message, p.Err = t.check.Predict(ctx, c, api.Pair{PerkID: t.PerkID, UserID: t.Request.UserID})
 	return p
 }
 

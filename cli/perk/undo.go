@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,12 +45,8 @@ func NewUndo(s *session.Session) *cobra.Command {
 			} else if problem != "" {
 				return command.Usagef("--reason %s.", problem)
 			}
-			connect := sync.OnceValues(func() (*client.Client, error) {
-				c, _, err := s.Connect()
-				return c, err
-			})
 			u.Work = bulk.Work{Name: "bulk undo", Parse: func(row rows.Row) (operation.Task, error) {
-				t := &undoTask{connect: connect, reason: reason}
+				t := &undoTask{reason: reason}
 				return t, json.Unmarshal(row.Object, &t.made) // a line of results always is one
 			}}
 			return u.Run(cmd.Context(), s, cmd, args)
@@ -67,9 +62,8 @@ func NewUndo(s *session.Session) *cobra.Command {
 
 // undoTask takes back what a row of a run made.
 type undoTask struct {
-	connect func() (*client.Client, error)
-	made    bulk.Result
-	reason  string
+	made   bulk.Result
+	reason string
 }
 
 // Subject is the redemption, or the row if nobody knows whether there is one.
@@ -84,15 +78,11 @@ var errRowUnknown = api.Errorf(api.CodeConflict,
 	"It is unknown whether this row was redeemed. Resume the run to find out, and undo again.")
 
 // Send voids the redemption, or rejects it if it is pending. Either changes nothing if it is repeated.
-func (t *undoTask) Send(ctx context.Context, _ string) (operation.Outcome, bool, error) {
-	c, err := t.connect()
-	if err != nil {
-		return operation.Outcome{}, false, err
-	}
+func (t *undoTask) Send(ctx context.Context, c *client.Client, _ string) (operation.Outcome, bool, error) {
 	if t.made.Outcome == bulk.Unknown {
 		return operation.Outcome{}, false, errRowUnknown
 	}
-	_, _, err = c.Decide(ctx, t.made.ID, api.StatusVoided, t.reason, "")
+	_, _, err := c.Decide(ctx, t.made.ID, api.StatusVoided, t.reason, "")
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusConflict {
 		err = t.reject(ctx, c, err)
 	}
@@ -126,9 +116,9 @@ func isTakenBack(record api.RedemptionRecord) bool {
 
 // LookUp finds the redemption taken back, whoever did that.
 func (t *undoTask) LookUp(
-	ctx context.Context, _ time.Time, _ func(string) bool,
+	ctx context.Context, c *client.Client, _ time.Time, _ func(string) bool,
 ) (operation.Outcome, operation.Event, error) {
-	record, err := t.read(ctx)
+	record, err := t.read(ctx, c)
 	switch {
 	case err != nil:
 		return operation.Outcome{}, operation.Unread, err
@@ -138,11 +128,7 @@ func (t *undoTask) LookUp(
 	return operation.Outcome{}, operation.Absent, nil
 }
 
-func (t *undoTask) read(ctx context.Context) (api.RedemptionRecord, error) {
-	c, err := t.connect()
-	if err != nil {
-		return api.RedemptionRecord{}, err
-	}
+func (t *undoTask) read(ctx context.Context, c *client.Client) (api.RedemptionRecord, error) {
 	if t.made.Outcome == bulk.Unknown {
 		return api.RedemptionRecord{}, errRowUnknown
 	}
@@ -151,8 +137,8 @@ func (t *undoTask) read(ctx context.Context) (api.RedemptionRecord, error) {
 }
 
 // Predict tells what would become of the redemption.
-func (t *undoTask) Predict(ctx context.Context) operation.Prediction {
-	record, err := t.read(ctx)
+func (t *undoTask) Predict(ctx context.Context, c *client.Client) operation.Prediction {
+	record, err := t.read(ctx, c)
 	if err != nil {
 		return operation.Prediction{Err: err}
 	}

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -214,8 +213,7 @@ func runDry(ctx context.Context, s *session.Session, edits ...operation.Property
 		}
 		return nil
 	}, func(c *client.Client, at int) operation.Prediction {
-		t := &task{PropertySaving: edits[at], connect: func() (*client.Client, error) { return c, nil }}
-		return t.Predict(ctx)
+		return (&task{PropertySaving: edits[at]}).Predict(ctx, c)
 	})
 }
 
@@ -278,16 +276,11 @@ type rowParser func(*bulk.KnownColumns, rows.Row) (*task, error)
 func runFile(
 	ctx context.Context, s *session.Session, flags bulk.Flags, name string, known *bulk.KnownColumns, parse rowParser,
 ) error {
-	connect := sync.OnceValues(func() (*client.Client, error) {
-		c, _, err := s.Connect()
-		return c, err
-	})
 	return bulk.Run(ctx, s, flags, bulk.Work{Name: name, Parse: func(row rows.Row) (operation.Task, error) {
 		t, err := parse(known, row)
 		if err != nil {
 			return nil, err
 		}
-		t.connect = connect
 		return t, nil
 	}})
 }

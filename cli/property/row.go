@@ -137,13 +137,9 @@ func parseDeleteRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 	return t, problems.Err()
 }
 
-// connector makes the client when it is first needed, and then returns the same one.
-type connector func() (*client.Client, error)
-
 // task is the change that a row asks for.
 type task struct {
 	operation.PropertySaving
-	connect connector
 	values  bulk.Row
 	invalid api.FieldErrors // of values, which may still be what the service wrote itself
 }
@@ -152,9 +148,8 @@ type task struct {
 func (t *task) Subject() string { return t.ID.Subject() }
 
 // Send needs no idempotency key: repeating an update or a deletion changes nothing.
-func (t *task) Send(ctx context.Context, _ string) (operation.Outcome, bool, error) {
-	c, err := t.connect()
-	if err == nil && t.invalid != nil {
+func (t *task) Send(ctx context.Context, c *client.Client, _ string) (_ operation.Outcome, _ bool, err error) {
+	if t.invalid != nil {
 		err = t.checkInvalid(t.Read(ctx, c))
 	}
 	if err == nil && (t.Delete || !t.Patch.IsEmpty()) {
@@ -177,12 +172,9 @@ func (t *task) checkInvalid(now operation.PropertySaving) error {
 }
 
 // LookUp finds the property as the row wants it, or deleted, whoever did that.
-func (t *task) LookUp(ctx context.Context, _ time.Time, _ func(string) bool) (operation.Outcome, operation.Event,
-	error) {
-	c, err := t.connect()
-	if err != nil {
-		return operation.Outcome{}, operation.Unread, err
-	}
+func (t *task) LookUp(
+	ctx context.Context, c *client.Client, _ time.Time, _ func(string) bool,
+) (operation.Outcome, operation.Event, error) {
 	now := t.Read(ctx, c)
 	switch {
 	case now.HasCurrent && t.checkInvalid(now) != nil: // Send says what is wrong
@@ -199,11 +191,7 @@ func (t *task) outcome() operation.Outcome {
 }
 
 // Predict compares the property with what the row wants, and its version with the ETag of the row.
-func (t *task) Predict(ctx context.Context) (p operation.Prediction) {
-	c, err := t.connect()
-	if err != nil {
-		return operation.Prediction{Err: err}
-	}
+func (t *task) Predict(ctx context.Context, c *client.Client) (p operation.Prediction) {
 	now := t.Read(ctx, c)
 	if err := t.checkInvalid(now); err != nil {
 		return operation.Prediction{Err: err}
