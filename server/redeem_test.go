@@ -73,34 +73,6 @@ func TestTheFirstRedemptionCreatesItsUserWhereAllowed(t *testing.T) {
 	}
 }
 
-func TestRefusedRedemptionsSayWhyAndChangeNothing(t *testing.T) {
-	s := fixture(t)
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "last"}, Stock: new(int64(1))})
-	token := s.Token()
-	for _, perk := range []string{"tea", "last"} {
-		if got := s.Do(redeemRequest(s, token, perk, `{"user_id":"alice"}`, ""), nil); got != http.StatusCreated {
-			t.Fatalf("%s: %d", perk, got)
-		}
-	}
-	for _, r := range []struct {
-		perk, user string
-		code       api.Code
-	}{
-		{"tea", "alice", api.CodeAlreadyRedeemed},
-		{"last", "alice", api.CodeAlreadyRedeemed}, // not sold out: the user has it
-		{"last", "bob", api.CodeSoldOut},
-		{"out", "bob", api.CodeSoldOut},
-		{"soon", "bob", api.CodePerkNotStarted},
-		{"late", "bob", api.CodePerkExpired},
-	} {
-		wantError(t, s, redeemRequest(s, token, r.perk, `{"user_id":"`+r.user+`"}`, ""), http.StatusConflict,
-			problemType, r.code)
-	}
-	if bobs := redeemedBy(s, token, "bob"); len(bobs.Data) != 0 {
-		t.Errorf("refused requests left %+v", bobs.Data)
-	}
-}
-
 func TestSameKeyReplaysTheFirstResponse(t *testing.T) {
 	clock := clockAt(10)
 	s := fixture(t, servertest.WithClock(clock))

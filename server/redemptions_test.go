@@ -213,31 +213,44 @@ func TestOnlyWhatAClientMayReadIsDecided(t *testing.T) {
 
 func TestEligibilityIsWhatRedeemingSays(t *testing.T) {
 	s := fixture(t)
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "had"}})
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "had"}},
+		store.PerkRecord{Perk: api.Perk{ID: "last"}, Stock: new(int64(1))})
 	token := s.Token()
-	s.Do(redeemRequest(s, token, "had", `{"user_id":"alice"}`, ""), nil)
-	for _, perk := range []string{"tea", "had", "out", "soon", "late"} {
-		for _, user := range []string{"alice", "nobody"} {
-			answer, _ := servertest.Read[api.Eligibility](s, token,
-				s.LiveURL()+"/perks/"+perk+"/eligibility?user_id="+user)
-			response, raw := s.Send(redeemRequest(s, token, perk, `{"user_id":"`+user+`"}`, ""))
-			var refusal struct {
-				Code     api.Code
-				Response string
-			}
-			decode(t, raw, &refusal)
-			if answer.Eligible != (response.StatusCode == http.StatusCreated) {
-				t.Errorf("%s for %s: eligible is %t, and redeeming %d", perk, user, answer.Eligible,
-					response.StatusCode)
-			}
-			if !answer.Eligible && (*answer.Code != refusal.Code || *answer.Reason != refusal.Response) {
-				t.Errorf("%s for %s: %s %q, and redeeming %s", perk, user, *answer.Code, *answer.Reason, raw)
-			}
+	for _, perk := range []string{"had", "last"} {
+		s.Do(redeemRequest(s, token, perk, `{"user_id":"alice"}`, ""), nil)
+	}
+	for _, r := range []struct {
+		perk, user string
+		status     int
+		code       api.Code
+	}{
+		{"tea", "alice", http.StatusCreated, ""},
+		{"had", "alice", http.StatusConflict, api.CodeAlreadyRedeemed},
+		{"last", "alice", http.StatusConflict, api.CodeAlreadyRedeemed}, // not sold out: the user has it
+		{"last", "bob", http.StatusConflict, api.CodeSoldOut},
+		{"out", "bob", http.StatusConflict, api.CodeSoldOut},
+		{"soon", "bob", http.StatusConflict, api.CodePerkNotStarted},
+		{"late", "bob", http.StatusConflict, api.CodePerkExpired},
+		{"late", "nobody", http.StatusNotFound, api.CodeNotFound},
+	} {
+		answer, _ := servertest.Read[api.Eligibility](s, token,
+			s.LiveURL()+"/perks/"+r.perk+"/eligibility?user_id="+r.user)
+		request := redeemRequest(s, token, r.perk, `{"user_id":"`+r.user+`"}`, "")
+		if answer.Eligible != (r.code == "") {
+			t.Errorf("%s for %s: eligible is %t", r.perk, r.user, answer.Eligible)
+		} else if answer.Eligible {
+			s.Do(request, nil)
+		} else if _, refusal := wantError(t, s, request, r.status, problemType, r.code); *answer.Code != r.code ||
+			*answer.Reason != refusal.Response {
+			t.Errorf("%s for %s: %s %q, want %q", r.perk, r.user, *answer.Code, *answer.Reason, refusal.Response)
 		}
+	}
+	wantPerks(t, s, token, s.LiveURL(), "alice", 1, 3)
+	if bobs := redeemedBy(s, token, "bob"); len(bobs.Data) != 0 {
+		t.Errorf("refused requests left %+v", bobs.Data)
 	}
 }
 
-// Answers for many pairs are those for each, also of ids in other spellings, and in the order of the pairs.
 func TestEligibilityOfManyPairs(t *testing.T) {
 	const uuid = "0195b2c4-6f1e-7c3a-9d52-3b1f6e0c7a11"
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
