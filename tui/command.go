@@ -89,7 +89,8 @@ func (a *App) runCommand(id actions.ID, c *Command) tea.Cmd {
 
 // runInTerminal leaves the terminal to a program until it ends.
 func (a *App) runInTerminal(words []string, ended tea.ExecCallback) tea.Cmd {
-	return screen.LeaveTerminal(func() error { return a.shell.RunInTerminal(words[0], words[1:]...) }, ended)
+	run := func() error { return a.shell.RunInTerminal(words[0], words[1:]...) }
+	return tea.Exec(screen.TerminalTask(run), ended)
 }
 
 // RunQuietly runs a program without a terminal, and drops what it prints.

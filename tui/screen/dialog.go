@@ -365,21 +365,12 @@ func (r *TextDialog) View(theme *theme.Theme, width, height int) string {
 	return r.scroll.View()
 }
 
-// Offers is to close, also by keys that do something elsewhere, and to scroll. The footer has the keys to where there
-// is more.
+// Offers is to close, also by keys that do something elsewhere, and to scroll.
 func (r *TextDialog) Offers() []actions.Offer {
-	offers := append([]actions.Offer{{ID: actions.Back, Hint: "close"}}, widget.Moves(r.scroll.Scrolled)...)
-	offers = append(offers, actions.Enabled(actions.Help, actions.Messages, actions.Quit)...)
-	above, below := r.scroll.More()
-	for i, offer := range offers {
-		switch {
-		case offer.Do == nil:
-			offers[i].Do = r.closing(nil)
-		case below > 0:
-			offers[i].Hint = map[actions.ID]string{actions.Down: "down", actions.PageDown: "page down"}[offer.ID]
-		case above > 0:
-			offers[i].Hint = map[actions.ID]string{actions.Up: "up", actions.PageUp: "page up"}[offer.ID]
-		}
+	offers := actions.Enabled(actions.Back, actions.Help, actions.Messages, actions.Quit)
+	for i := range offers {
+		offers[i].Do = r.closing(nil)
 	}
-	return offers
+	offers[0].Hint = "close"
+	return append(offers, r.scroll.Moves(r.scroll.Scrolled)...)
 }

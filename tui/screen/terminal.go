@@ -4,15 +4,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-
-	tea "github.com/charmbracelet/bubbletea"
 )
 
-// TerminalTask has the terminal to itself until it returns. It is a tea.ExecCommand.
+// TerminalTask has the terminal to itself until it returns, if tea.Exec runs it.
 type TerminalTask func() error
-
-// LeaveTerminal leaves the terminal to a task, and sends what ended makes of its error.
-func LeaveTerminal(task TerminalTask, ended tea.ExecCallback) tea.Cmd { return tea.Exec(task, ended) }
 
 // Run runs the task.
 func (t TerminalTask) Run() error { return t() }

@@ -38,7 +38,8 @@ func (s *Screen) openEditor() tea.Cmd {
 			done.err = err
 			return done
 		}
-		return tea.BatchMsg{screen.Send(saved), screen.LeaveTerminal(func() error { return done.run(run) }, ended)}
+		task := screen.TerminalTask(func() error { return done.run(run) })
+		return tea.BatchMsg{screen.Send(saved), tea.Exec(task, ended)}
 	}
 }
 
