@@ -147,9 +147,7 @@ func TestAttemptsThatWaitForALockHoldUpNoOthers(t *testing.T) {
 		runtime.Gosched()
 	}
 	for i := range 10 {
-		if err := redeem(blocked, fmt.Sprint("user-", i)); err != nil {
-			t.Errorf("at a perk that nobody has locked: %v", err)
-		}
+		storetest.Equal(t, "at a perk that nobody has locked", redeem(blocked, fmt.Sprint("user-", i)), nil)
 	}
 	select {
 	case err := <-waiting:
@@ -158,9 +156,7 @@ func TestAttemptsThatWaitForALockHoldUpNoOthers(t *testing.T) {
 	}
 	commit(t, other)
 	for range blocked {
-		if err := <-waiting; err != nil {
-			t.Errorf("after waiting: %v", err)
-		}
+		storetest.Equal(t, "after waiting", <-waiting, nil)
 	}
 	requireExact(t, db, 0)
 }
@@ -314,9 +310,7 @@ func TestADemotedServerIsNotUsed(t *testing.T) {
 	must(db.reads.Exec(t.Context(),
 		`BEGIN READ WRITE; ALTER DATABASE `+pgx.Identifier{db.reads.Config().ConnConfig.Database}.Sanitize()+
 			` RESET default_transaction_read_only; COMMIT`, pgx.QueryExecModeSimpleProtocol))(t)
-	if err := <-answered; err != nil {
-		t.Errorf("the redemption did not follow: %v", err)
-	}
+	storetest.Equal(t, "the redemption did not follow", <-answered, nil)
 	noError(t, db.Ready(t.Context()))
 	requireExact(t, db, 0)
 }
@@ -472,9 +466,7 @@ func TestAStoredFingerprintOfTheWrongLengthIsAnError(t *testing.T) {
 			t.Errorf("with the fingerprint %q kept: %v", kept, err)
 		}
 	}
-	if err := redeem("2", "another"); err != nil {
-		t.Errorf("another attempt at the perk: %v", err)
-	}
+	storetest.Equal(t, "another attempt at the perk", redeem("2", "another"), nil)
 }
 
 func TestACallCancelledBeforeItsWriteRedeemsNothing(t *testing.T) {

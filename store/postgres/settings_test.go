@@ -102,9 +102,7 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 			}()
 			untilLocked(t, server.DSN("postgres"), name)
 			commit(t, holder)
-			if err := <-done; err != nil {
-				t.Errorf("a write that waited: %v", err)
-			}
+			storetest.Equal(t, "a write that waited", <-done, nil)
 		})
 	}
 }

@@ -109,9 +109,8 @@ func TestAReadIncludesWhatItsClientHasWritten(t *testing.T) {
 	p.wantList("after the second write", p.behind(recent), "old", "recent")
 	p.wantList("with an unknown position", p.behind(store.AfterAll), "old", "recent")
 	p.wantList("the latest", t.Context(), "old", "recent")
-	if _, err := p.db.Perk(p.behind(""), "recent"); err != nil {
-		t.Errorf("a perk that the standby lacks must come from the primary: %v", err)
-	}
+	storetest.Equal(t, "a perk that the standby lacks must come from the primary",
+		errOf(p.db.Perk(p.behind(""), "recent")), nil)
 
 	if batch, err := p.db.NextAudit(p.behind(""), audited.Next, "", many); err != nil || len(batch.Entries) == 0 {
 		t.Errorf("the audit log must come from the primary: %d entries, %v", len(batch.Entries), err)
@@ -267,8 +266,6 @@ func TestListsLeaveHalfOfTheConnections(t *testing.T) {
 	defer cancel()
 	nothing := func(view) error { return nil }
 	storetest.Fails(t, "another list", p.db.snapshot(brief, "", nothing), context.DeadlineExceeded)
-	if err := p.db.snapshot(p.behind(position), "", nothing); err != nil {
-		t.Errorf("a single record cannot be read: %v", err)
-	}
+	storetest.Equal(t, "a single record cannot be read", p.db.snapshot(p.behind(position), "", nothing), nil)
 	storetest.Equal(t, "connections for reads", p.db.Stats().ReadConnections(), 4*half)
 }

@@ -156,9 +156,7 @@ func TestAListThatWaitsIsNotCalledExpensive(t *testing.T) {
 		t.Errorf("with a locked table: %v", err)
 	}
 	commit(t, reset)
-	if err := list(listLockTime); err != nil {
-		t.Errorf("with a free table: %v", err)
-	}
+	storetest.Equal(t, "with a free table", list(listLockTime), nil)
 	noError(t, server.Freeze())
 	err = list(100 * time.Millisecond)
 	if !store.IsContextError(err) || errors.Is(err, store.ErrTimeLimit) {

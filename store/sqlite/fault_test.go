@@ -124,9 +124,7 @@ func TestACommitIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 		t.Errorf("a write while the file was moved: %v, want unavailable because of that", err)
 	}
 	noError(t, os.Rename(path+".moved", path))
-	if err := db.write(t.Context(), "write", addUser("next")); err != nil {
-		t.Errorf("once it was put back: %v", err)
-	}
+	storetest.Equal(t, "once it was put back", db.write(t.Context(), "write", addUser("next")), nil)
 }
 
 func TestAnImportIntoADeletedFileIsNotAcknowledged(t *testing.T) {

@@ -38,9 +38,7 @@ func TestOnlyOneRestoreRunsAtATimeWithoutADatabase(t *testing.T) {
 	storetest.Fails(t, "a restore beside another one",
 		errOf(Restore(t.Context(), backup, target.path, time.Now(), carryNothing)), ErrInUse)
 	end()
-	if _, err := Restore(t.Context(), backup, target.path, time.Now(), carryNothing); err != nil {
-		t.Errorf("after it: %v", err)
-	}
+	storetest.Equal(t, "after it", errOf(Restore(t.Context(), backup, target.path, time.Now(), carryNothing)), nil)
 }
 
 func TestADatabaseIsNotRestoredFromItself(t *testing.T) {
@@ -188,9 +186,7 @@ func TestAServerThatStartsDuringARestoreOpensTheNewDatabase(t *testing.T) {
 		t.Fatal(o.err)
 	}
 	defer o.db.Close()
-	if err := o.db.Ready(t.Context()); err != nil {
-		t.Errorf("the opened database accepts no writes: %v", err)
-	}
+	storetest.Equal(t, "the opened database accepts no writes", o.db.Ready(t.Context()), nil)
 }
 
 // hasOpen reports whether this process has the file open, or true where that is unknown.

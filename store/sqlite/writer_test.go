@@ -96,17 +96,11 @@ func TestABatchCommitsOnlySuccessfulWrites(t *testing.T) {
 			bad := enqueue(t, db, t.Context(), func(s *session) error { return fault("do it", test.bad(s)) })
 			last := enqueue(t, db, t.Context(), addUser("last"))
 			release()
-			if err := <-first.done; err != nil {
-				t.Errorf("first: %v", err)
-			}
+			storetest.Equal(t, "first", <-first.done, nil)
 			storetest.Fails(t, "bad", <-bad.done, test.want)
-			if err := <-last.done; err != nil {
-				t.Errorf("last: %v", err)
-			}
+			storetest.Equal(t, "last", <-last.done, nil)
 			storetest.Equal(t, "users", users(t, db), []string{"first", "last"})
-			if err := db.Ready(t.Context()); err != nil {
-				t.Errorf("afterwards: %v", err)
-			}
+			storetest.Equal(t, "afterwards", db.Ready(t.Context()), nil)
 		})
 	}
 }
@@ -235,9 +229,7 @@ func TestCloseFinishesTheQueueAndRefusesNewWrites(t *testing.T) {
 		api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("after Close got %v, want unavailable", err)
 	}
-	if err := db.Close(); err != nil {
-		t.Errorf("the second Close: %v", err)
-	}
+	storetest.Equal(t, "the second Close", db.Close(), nil)
 }
 
 // lockOut takes the write lock as another process would, until unlock is called.
@@ -276,9 +268,7 @@ func TestABusyLockIsUnavailable(t *testing.T) {
 		t.Errorf("while another process writes: %v, want unavailable because of SQLite's BUSY", err)
 	}
 	unlock()
-	if err := db.Ready(t.Context()); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
+	storetest.Equal(t, "afterwards", db.Ready(t.Context()), nil)
 }
 
 func TestStartedExclusiveWorkIsWaitedFor(t *testing.T) {
