@@ -335,7 +335,7 @@ func (k Kind) scanMissing(r Scanner) (RefusedRow, error) {
 }
 
 // partialKind describes how to complete the partial records of a kind.
-type partialKind[R fillable[R]] struct {
+type partialKind[R any] struct {
 	kind    Kind
 	columns []Column
 	values  func(R) []any
@@ -346,15 +346,10 @@ type partialKind[R fillable[R]] struct {
 	scan    func(Scanner) (R, error)
 }
 
-// fillable is a record that can take fields from the one that is known.
-type fillable[R any] interface {
-	FillFrom(known R, absent Fields) (R, error)
-}
-
 // fillPartials fills the absent fields of staged records from the known ones, which it locks. It fails with a
 // *RowsRefused if a new record lacks a required field, or a completed one breaks a rule. It looks for new records last,
 // because one that was deleted before the lock is new.
-func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock string) error {
+func fillPartials[R any](tx Tx, db Database, p partialKind[R], lock string) error {
 	if lock != "" {
 		lock += ` OF old`
 	}
@@ -375,10 +370,9 @@ func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock stri
 			if err != nil {
 				return err
 			}
-			complete, err := record.FillFrom(known, row.Absent)
-			if err != nil {
+			if err := p.kind.Fill(any(&record).(validator), &known, row.Absent); err != nil {
 				refused.add(row.Line, err)
-			} else if err := put(seq, p.values(complete)); err != nil {
+			} else if err := put(seq, p.values(record)); err != nil {
 				return err
 			}
 		}
@@ -400,27 +394,18 @@ func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock stri
 	return refused.err()
 }
 
-// FillFrom returns the record with its absent fields copied from the known one. The error names the rules that the
+type validator interface{ Validate() error }
+
+// Fill copies the absent fields of a record from the known one; both are pointers. The error names the rules that the
 // result breaks.
-func (p PerkRecord) FillFrom(known PerkRecord, absent Fields) (PerkRecord, error) {
-	PerkKind.copyFields(absent, &p, &known)
-	return p, p.Validate()
-}
-
-// FillFrom is PerkRecord.FillFrom for properties.
-func (p PropertyRecord) FillFrom(known PropertyRecord, absent Fields) (PropertyRecord, error) {
-	PropertyKind.copyFields(absent, &p, &known)
-	return p, p.Validate()
-}
-
-// copyFields copies fields from known to record. Both are pointers.
-func (k Kind) copyFields(fields Fields, record, known any) {
+func (k Kind) Fill(record validator, known any, absent Fields) error {
 	to, from := reflect.ValueOf(record).Elem(), reflect.ValueOf(known).Elem()
 	for i, index := range k.index {
-		if fields.has(i) {
+		if absent.has(i) {
 			to.FieldByIndex(index).Set(from.FieldByIndex(index))
 		}
 	}
+	return record.Validate()
 }
 
 // maxRefused bounds the memory that the errors of a file with millions of bad rows take.

@@ -14,6 +14,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 func object(t testing.TB, text string) []api.Member {
@@ -129,8 +130,8 @@ func TestPerkRowKeepsAbsentFields(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			row := must(store.ParsePerk(object(t, test.row)))(t)
-			got := must(row.FillFrom(known, row.Row.Absent))(t)
+			got := must(store.ParsePerk(object(t, test.row)))(t)
+			noError(t, store.PerkKind.Fill(&got, &known, got.Row.Absent))
 			want := known
 			test.change(&want)
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreTypes(store.Row{})); diff != "" {
@@ -139,10 +140,8 @@ func TestPerkRowKeepsAbsentFields(t *testing.T) {
 		})
 	}
 	row := must(store.ParsePerk(object(t, `{"id":"tea","valid_to":"2025-12-31T00:00:00Z"}`)))(t)
-	if _, err := row.FillFrom(known, row.Row.Absent); err == nil ||
-		!strings.Contains(err.Error(), "valid_to must be after valid_from") {
-		t.Errorf("valid_to before the stored valid_from: %v", err)
-	}
+	storetest.Fails(t, "valid_to before the stored valid_from", store.PerkKind.Fill(&row, &known, row.Row.Absent),
+		"valid_to must be after valid_from")
 }
 
 func TestPropertyRowKeepsAbsentFields(t *testing.T) {
@@ -170,8 +169,8 @@ func TestPropertyRowKeepsAbsentFields(t *testing.T) {
 		"values it already has": {object(t, `{"propertyId":7,"city":"Bath","owner":"acme"}`), known},
 	} {
 		t.Run(name, func(t *testing.T) {
-			row := must(store.ParseProperty(test.row, "someone-else"))(t)
-			got := must(row.FillFrom(known, row.Row.Absent))(t)
+			got := must(store.ParseProperty(test.row, "someone-else"))(t)
+			noError(t, store.PropertyKind.Fill(&got, &known, got.Row.Absent))
 			if diff := cmp.Diff(test.want, got, comparePrices, cmpopts.IgnoreTypes(store.Row{})); diff != "" {
 				t.Errorf("the property differs (-want +got):\n%s", diff)
 			}
