@@ -220,28 +220,18 @@ func freePort(t *testing.T) string {
 // otherProgram returns the address of a program that is not PostgreSQL: it sends a greeting, which may be empty, and
 // waits.
 func otherProgram(t *testing.T, greeting string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(conn, greeting)
-			t.Cleanup(func() { conn.Close() })
-		}
-	}()
-	return l.Addr().String()
+	return listening(t, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, greeting)
+		t.Cleanup(func() { conn.Close() })
+	})
 }
 
 // closingProgram returns the address of a program that closes each connection at once, as HAProxy does without a
 // server.
-func closingProgram(t *testing.T) string {
+func closingProgram(t *testing.T) string { return listening(t, func(conn net.Conn) { conn.Close() }) }
+
+// listening returns the address of a program that does this with each connection.
+func listening(t *testing.T, handle func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -249,12 +239,8 @@ func closingProgram(t *testing.T) string {
 	}
 	t.Cleanup(func() { l.Close() })
 	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			conn.Close()
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			handle(conn)
 		}
 	}()
 	return l.Addr().String()
