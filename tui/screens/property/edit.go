@@ -27,8 +27,8 @@ type edit struct {
 	profile screen.Profile // that the draft belongs to
 	sends   bool           // the merge was found by saving, which goes on after it
 
-	// What is slow to make for each frame: comparisons of texts by field, before and after, and the review, nil if it
-	// has changed.
+	// These are slow to compute for each frame: comparisons of texts by field, before and after, and the review, nil
+	// if it has changed.
 	compared map[[3]string][]display.DiffLine
 	drawn    map[drawing][]line
 }

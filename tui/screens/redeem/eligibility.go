@@ -208,8 +208,8 @@ func (s *Screen) advice() string {
 	return s.shell.Theme.In(tone).Render(words)
 }
 
-// takeRecent takes the recent users, and lets one be chosen into the form if that was asked for.
-func (s *Screen) takeRecent(recent screen.Recent) tea.Cmd {
+// handleRecent keeps the recent users, and lets one be chosen into the form if that was asked for.
+func (s *Screen) handleRecent(recent screen.Recent) tea.Cmd {
 	if recent.Of != s {
 		return nil
 	}

@@ -44,8 +44,8 @@ func (s *Screen) decidable() []screen.Decidable {
 	return nil
 }
 
-// takeDecision shows what a redemption is after a decision, wherever that was made.
-func (s *Screen) takeDecision(record api.RedemptionRecord) {
+// handleDecision shows what a redemption is after a decision, wherever that was made.
+func (s *Screen) handleDecision(record api.RedemptionRecord) {
 	for _, i := range s.items() {
 		if made := i.made(); made != nil && made.ID == record.ID {
 			*made, i.reason = record.Redemption, screen.Optional(record.Reason)
@@ -80,7 +80,7 @@ func (i *item) isWaiting() bool {
 type submission struct {
 	request api.RedeemRequest
 	items   []*item
-	agreed  bool // what is left of it is confirmed
+	agreed  bool // the rest of it is confirmed
 }
 
 func (s *submission) is(request api.RedeemRequest) bool {
@@ -198,8 +198,8 @@ func findExisting(ctx context.Context, c *client.Client, perkID, userID string) 
 	return nil, nil
 }
 
-// takeExisting takes the end of such a search.
-func (s *Screen) takeExisting(msg tea.Msg) tea.Cmd {
+// handleExisting handles the end of such a search.
+func (s *Screen) handleExisting(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, i := range s.sub.where(func(i *item) bool { return i.existing != nil }) {
 		next, changed := i.existing.Handle(msg)

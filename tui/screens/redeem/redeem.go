@@ -32,7 +32,7 @@ type Screen struct {
 	fields  fields
 
 	editing   bool            // the form is open, unless something is being sent or is unresolved
-	asking    bool            // what is in the form was asked about, and not changed since
+	asking    bool            // the form was asked about, and not changed since
 	questions int             // the number of the last question: only that one can be answered
 	sub       *submission     // what was confirmed last; nil if nothing was
 	abandoned []*item         // the outcome is unknown, and a person has stopped checking
@@ -46,7 +46,7 @@ type Screen struct {
 	resumedAt time.Time // when something was last sent again, without a question
 	attempts  int       // messages about earlier ones are out of date
 	checks    int       // automatic checks of the unresolved item
-	queue     []*item   // what is sent next
+	queue     []*item   // sent next, in this order
 
 	honoursKeys bool // the service has shown that it honours idempotency keys
 
@@ -154,14 +154,14 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		s.mouse(msg)
 		return nil
 	case screen.Recent:
-		return s.takeRecent(msg)
+		return s.handleRecent(msg)
 	case screen.Changed:
 		return s.checkEligibility()
 	case screen.Decided:
-		s.takeDecision(msg.Record)
+		s.handleDecision(msg.Record)
 		return nil
 	}
-	return s.takeExisting(msg)
+	return s.handleExisting(msg)
 }
 
 func (s *Screen) Offers() []actions.Offer {
@@ -319,7 +319,7 @@ func (s *Screen) Unsaved() string {
 	return ""
 }
 
-// typedOnly is what is lost where nothing was sent.
+// typedOnly is all that is lost where nothing was sent.
 const typedOnly = "What was typed was not sent."
 
 // items is everything that the last submission asked for.

@@ -33,8 +33,8 @@ type faultyServer struct {
 
 	mu           sync.Mutex
 	redeems      []redeem
-	loseReplies  int    // of so many redeem requests
-	loseRequests int    // so many redeem requests
+	loseReplies  int    // the number of redeem requests whose reply is lost
+	loseRequests int    // the number of redeem requests that are lost
 	losePerk     string // limits loseRequests to this perk, if it is not ""
 	failReads    bool
 	onLost       func()        // runs when a request is lost

@@ -22,7 +22,7 @@ type session struct {
 	t      *testing.T
 	server *servertest.Server
 
-	lost  atomic.Int64 // so many replies to decisions are lost
+	lost  atomic.Int64 // the number of decisions whose reply is lost
 	drops atomic.Bool  // the requests too
 	holds chan struct{}
 	calls chan struct{} // a decision has arrived
