@@ -182,15 +182,14 @@ var importTests = []test{
 	{"writes and reads continue while the rows of an import arrive", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
-		_, err := f.ImportPerks(f.ctx, func(yield func(store.PerkRecord, error) bool) {
+		must(f.ImportPerks(f.ctx, func(yield func(store.PerkRecord, error) bool) {
 			if !yield(perk("p", title("New")), nil) {
 				return
 			}
 			f.redeem(attempt("p", "ann"))
 			f.equal("title during the import", must(f.Perk(f.ctx, "p"))(f).Title, perk("p").Title)
 			yield(perk("q"), nil)
-		}, f.noNewID, store.Operator, now)
-		f.must(err)
+		}, f.noNewID, store.Operator, now))(f)
 		f.equal("redemptions", len(f.redemptions("ann")), 1)
 		f.finds("all", store.PerkQuery{Sort: asc("title")}, "p", "q")
 	}},
@@ -286,11 +285,10 @@ var partialImportTests = []test{
 		f.addPerks(perk("changed"), perk("left"))
 		f.addProperties(property(1, "owner"), property(2, "owner"))
 		want := store.Imported{Count: 3, Created: 1, Changed: 1, Unchanged: 1}
-		perks, err := f.ImportPerks(f.ctx, rows(
+		perks := must(f.ImportPerks(f.ctx, rows(
 			f.perkRow(2, `{"id":"changed","stock":1}`),
 			f.perkRow(3, `{"id":"new","title":"Perk new","description":"About it.","city":"Leeds"}`), perk("left"),
-		), f.noNewID, store.Operator, now)
-		f.must(err)
+		), f.noNewID, store.Operator, now))(f)
 		f.equal("perks", perks, want)
 		f.equal("perks after that", collect(f, f.ExportPerks(f.ctx)),
 			[]store.PerkRecord{perk("changed", stock(1)), perk("left"), perk("new")})
@@ -347,12 +345,11 @@ var partialImportTests = []test{
 	{"stock and approval before and after are recorded for each known perk in which they change", func(f *fixture) {
 		f.addPerks(fullPerk("a"), fullPerk("b"), fullPerk("c"), perk("d"))
 		by, at := store.OperatorActor("ann"), now.Add(time.Hour)
-		_, err := f.ImportPerks(f.ctx, rows(
+		must(f.ImportPerks(f.ctx, rows(
 			f.perkRow(2, `{"id":"a","stock":null}`), f.perkRow(3, `{"id":"b","approval":"auto"}`),
 			f.perkRow(4, `{"id":"c","title":"Other"}`),
 			f.perkRow(5, `{"id":"d","stock":0,"approval":"manual"}`), perk("new", stock(1)),
-		), f.noNewID, by, at)
-		f.must(err)
+		), f.noNewID, by, at))(f)
 		entry := func(before, after string) []store.AuditEntry {
 			return []store.AuditEntry{{At: at, Actor: by, Action: "perk.update", Before: []byte(before),
 				After: []byte(after)}}
@@ -368,24 +365,22 @@ var partialImportTests = []test{
 		f.addUsers("ann")
 		f.addPerks(fullPerk("p"))
 		f.addProperties(property(1, "owner"))
-		_, err := f.ImportPerks(f.ctx, func(yield func(store.PerkRecord, error) bool) {
+		must(f.ImportPerks(f.ctx, func(yield func(store.PerkRecord, error) bool) {
 			if yield(f.perkRow(2, `{"id":"p","title":"New"}`), nil) {
 				f.addPerks(f.perkRow(1, `{"id":"p","stock":1}`))
 				f.redeem(attempt("p", "ann"))
 			}
-		}, f.noNewID, store.Operator, now)
-		f.must(err)
+		}, f.noNewID, store.Operator, now))(f)
 		got := collect(f, f.ExportPerks(f.ctx))[0]
 		f.equal("title", got.Title, "New")
 		f.equal("stock", got.Stock, ptr[int64](1))
 		f.addUsers("bob")
 		f.refuses("the one unit is held", attempt("p", "bob"), api.CodeSoldOut)
-		_, err = f.ImportProperties(f.ctx, func(yield func(store.PropertyRecord, error) bool) {
+		must(f.ImportProperties(f.ctx, func(yield func(store.PropertyRecord, error) bool) {
 			if yield(f.propertyRow(2, `{"propertyId":1,"city":"York"}`), nil) {
 				f.must(f.update(1, retitle("New")))
 			}
-		}, store.Operator, now)
-		f.must(err)
+		}, store.Operator, now))(f)
 		want := property(1, "owner", func(p *store.PropertyRecord) { p.Title, p.City = "New", "York" })
 		f.equal("property", f.property(1), want)
 	}},

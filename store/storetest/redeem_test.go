@@ -101,8 +101,7 @@ var redeemTests = []test{
 				f.Errorf("the redemptions of %s are nil, want a list", user)
 			}
 		}
-		_, err := f.ListRedemptions(f.ctx, redeemedBy("new", 10))
-		f.fails("otherwise", err, api.CodeNotFound)
+		f.fails("otherwise", errOf(f.ListRedemptions(f.ctx, redeemedBy("new", 10))), api.CodeNotFound)
 	}},
 	{"of several reasons the first is returned", func(f *fixture) {
 		f.addUsers("ann", "bob")

@@ -36,8 +36,7 @@ var redemptionTests = []test{
 		}
 	}},
 	{"the redemptions of an unknown user are not found", func(f *fixture) {
-		_, err := f.ListRedemptions(f.ctx, redeemedBy("nobody", 1))
-		f.fails("list", err, api.CodeNotFound)
+		f.fails("list", errOf(f.ListRedemptions(f.ctx, redeemedBy("nobody", 1))), api.CodeNotFound)
 	}},
 	{"every order of redemptions, page by page", func(f *fixture) {
 		f.addUsers("ann")
@@ -296,8 +295,7 @@ var redemptionTests = []test{
 		for id := range codes {
 			pairs = append(pairs, api.Pair{PerkID: id, UserID: "ann"})
 		}
-		states, err := f.Eligibility(f.ctx, append(pairs, pairs...))
-		f.must(err)
+		states := must(f.Eligibility(f.ctx, append(pairs, pairs...)))(f)
 		f.equal("pairs whose perk there is", len(states), len(pairs)-1)
 		for id, code := range codes {
 			state := states[api.Pair{PerkID: id, UserID: "ann"}]

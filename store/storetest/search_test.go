@@ -125,9 +125,8 @@ var filterTests = []test{
 		}
 		f.redeem(attempt("last", "bob"))
 		f.redeem(attempt("two", "bob"))
-		_, err := f.DecideRedemption(f.ctx, "rejected-ann", store.Decision{Status: api.StatusRejected}, store.Operator,
-			now)
-		f.must(err)
+		must(f.DecideRedemption(f.ctx, "rejected-ann", store.Decision{Status: api.StatusRejected}, store.Operator,
+			now))(f)
 		f.finds("ann", store.PerkQuery{AvailableTo: "ann"}, "begun", "rejected", "two")
 		f.finds("bob", store.PerkQuery{AvailableTo: "bob", PerkFilter: api.PerkFilter{IncludeExpired: true}}, "begun",
 			"live", "pending", "rejected")
@@ -145,9 +144,8 @@ var filterTests = []test{
 		f.finds("after", store.PerkQuery{AvailableTo: "ann"}, "b")
 	}},
 	{"available to an unknown user is an error", func(f *fixture) {
-		_, err := f.ListPerks(f.ctx,
-			store.PerkQuery{AvailableTo: "nobody", At: now, Window: store.Window{Page: 1, PerPage: 1}})
-		f.fails("list", err, api.CodeNotFound)
+		f.fails("list", errOf(f.ListPerks(f.ctx, store.PerkQuery{AvailableTo: "nobody", At: now,
+			Window: store.Window{Page: 1, PerPage: 1}})), api.CodeNotFound)
 	}},
 	{"totals and pages show an import at once", func(f *fixture) {
 		f.addPerks(perk("a"))
@@ -518,8 +516,7 @@ var catalogTests = []test{
 		f.equal("perk", got, want.Perk)
 	}},
 	{"an unknown perk is not found", func(f *fixture) {
-		_, err := f.Perk(f.ctx, "missing")
-		f.fails("read", err, api.CodeNotFound)
+		f.fails("read", errOf(f.Perk(f.ctx, "missing")), api.CodeNotFound)
 	}},
 	{"ids differ by case", func(f *fixture) {
 		f.addPerks(perk("a"), perk("A"))
