@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net/http"
 	"strings"
@@ -17,16 +18,23 @@ func (o *operator) put(c *servertest.Certificate) (certFile, keyFile string) {
 	return o.file("cert.pem", string(c.Cert)), o.file("key.pem", string(c.Key))
 }
 
+// serveTLS is serve with a certificate, which those trust who have the roots.
+func (o *operator) serveTLS() (s *served, roots *x509.CertPool, stop func() (code int, log string)) {
+	o.t.Helper()
+	authority := servertest.NewAuthority(o.t, "Our own")
+	certFile, keyFile := o.put(authority.Issue())
+	s, stop = o.serve("--tls-cert", certFile, "--tls-key", keyFile)
+	return s, authority.Roots(), stop
+}
+
 func TestServeWithACertificate(t *testing.T) {
 	o := newOperator(t)
 	secret := o.newClient("acme")
-	authority := servertest.NewAuthority(t, "Our own")
-	certFile, keyFile := o.put(authority.Issue())
-	s, stop := o.serve("--tls-cert", certFile, "--tls-key", keyFile)
+	s, roots, stop := o.serveTLS()
 	if !strings.HasPrefix(s.url, "https://") {
 		t.Errorf("it says that it listens on %s", s.url)
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots()},
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
 		ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
 	programs.TokenOf(t, client, s.url, "acme", secret)
@@ -54,12 +62,9 @@ func TestServeWithACertificate(t *testing.T) {
 }
 
 func TestOnlySecureTLSIsOffered(t *testing.T) {
-	o := newOperator(t)
-	authority := servertest.NewAuthority(t, "Our own")
-	certFile, keyFile := o.put(authority.Issue())
-	s, _ := o.serve("--tls-cert", certFile, "--tls-key", keyFile)
+	s, roots, _ := newOperator(t).serveTLS()
 	offers := func(name string, taken bool, offer *tls.Config) {
-		offer.RootCAs = authority.Roots()
+		offer.RootCAs = roots
 		conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), offer)
 		if taken != (err == nil) {
 			t.Errorf("%s: %v", name, err)
@@ -77,12 +82,9 @@ func TestOnlySecureTLSIsOffered(t *testing.T) {
 }
 
 func TestOnlyHTTP1IsOffered(t *testing.T) {
-	o := newOperator(t)
-	authority := servertest.NewAuthority(t, "Our own")
-	certFile, keyFile := o.put(authority.Issue())
-	s, _ := o.serve("--tls-cert", certFile, "--tls-key", keyFile)
+	s, roots, _ := newOperator(t).serveTLS()
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"),
-		&tls.Config{RootCAs: authority.Roots(), NextProtos: []string{"h2", "http/1.1"}})
+		&tls.Config{RootCAs: roots, NextProtos: []string{"h2", "http/1.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -110,14 +108,7 @@ func (s *fixture) ask(method, path, token, body string, header map[string]string
 func startTLSFixture(t *testing.T, args ...string) *fixture {
 	t.Helper()
 	authority := servertest.NewAuthority(t, "Our own")
-	pair := authority.Issue()
-	directory := t.TempDir()
-	certFile, keyFile := filepath.Join(directory, "cert.pem"), filepath.Join(directory, "key.pem")
-	for path, text := range map[string][]byte{certFile: pair.Cert, keyFile: pair.Key} {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	certFile, keyFile := newSQLiteOperator(t).put(authority.Issue())
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots()}}
 	t.Cleanup(transport.CloseIdleConnections)
 	return startFixture(t, &http.Client{Transport: transport}, nil,
