@@ -10,7 +10,7 @@ import (
 // version is set by the linker: -ldflags "-X example.com/perks/api.version=v1.2.3".
 var version string
 
-// BuildInfo describes a build. What is unknown is empty.
+// BuildInfo describes a build. Unknown fields are empty.
 type BuildInfo struct {
 	Version  string `json:"version"`  // "dev" if neither the linker nor the module sets it
 	Commit   string `json:"commit"`   // the full hash

@@ -5,8 +5,8 @@ import "time"
 // EventType is what happened to a record.
 type EventType string
 
-// The types of events. Redemptions and properties come with the record as it was then. Imports change many records at
-// once; who needs to know which reads the list again.
+// The types of events. Those of redemptions and properties include the record as it was then. An import changes many
+// records at once: to see which, read the list again.
 const (
 	EventRedemptionMade     EventType = "redemption.made"
 	EventRedemptionApproved EventType = "redemption.approved"
@@ -35,7 +35,7 @@ type Event struct {
 	At         time.Time         `json:"at"`
 	Subject    string            `json:"subject"`    // such as "redemption/ID", "property/42", "perk/ID" or "perks"
 	Redemption *RedemptionRecord `json:"redemption"` // nil unless the event is about one
-	Property   *Property         `json:"property"`   // likewise; of one that was deleted, as it was last
+	Property   *Property         `json:"property"`   // nil unless the event is about one; a deleted one as it was
 	Cursor     string            `json:"cursor"`     // the position after the event
 }
 

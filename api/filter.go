@@ -60,15 +60,15 @@ type FilterField[F any] struct {
 	IsSwitch   bool     // takes true and false alone
 	Unit       string   // of a distance, which a query may write as <5km
 	isPoint    bool     // is two numbers
-	needs      string   // the field without which it means nothing
+	needs      string   // the field that it depends on
 	isSeparate bool     // is read from a URL without regard to other fields
-	needsValue string   // what is wrong with an empty one in a URL; "" where that asks for nothing
+	needsValue string   // the problem of an empty value in a URL; "" if that means no filter
 
-	Get func(F) string                    // "" where nothing is asked for
-	Set func(*F, string) (problem string) // of "" it asks for nothing
+	Get func(F) string                    // "" if the filter does not use the field
+	Set func(*F, string) (problem string) // "" clears the field
 
-	// fits tells whether a record, given by its pointer, is one that is asked for, and the value that is in doubt.
-	// It is nil where a record does not tell.
+	// fits tells whether a record, given by its pointer, matches the filter, and returns the value that is in doubt. It
+	// is nil if records do not show that.
 	fits func(f F, record any) (fit Fit, value string)
 }
 

@@ -10,7 +10,7 @@ import (
 // Fit says whether a record is one that a field of a filter asks for.
 type Fit int
 
-// The answers. One record that is Doubtful proves nothing: a service may read the filter in another way than ours.
+// Whether a record matches. One Doubtful record proves nothing: another service may read the filter differently.
 const (
 	CannotTell Fit = iota
 	Fits
@@ -18,8 +18,8 @@ const (
 	Doubtful
 )
 
-// FilterCheck holds the records of a list against the filter that they were asked for with: other services may ignore a
-// filter that they do not know. It never doubts what our service sends.
+// FilterCheck compares the records of a list with the filter of the request: other services may ignore a filter that
+// they do not know. It never finds fault with our service.
 type FilterCheck[T any] struct {
 	Records int // that were checked
 	fields  []*fieldCheck[T]
@@ -44,7 +44,7 @@ type Ignored struct {
 	Misfits int    // records that do not fit
 }
 
-// CheckFilter returns the check for a filter; nil if it asks for nothing that records tell.
+// CheckFilter returns the check for a filter; nil if records cannot show whether it was used.
 func CheckFilter[F, T any](fields []FilterField[F], filter F) *FilterCheck[T] {
 	check := &FilterCheck[T]{}
 	for _, field := range fields {
@@ -66,7 +66,7 @@ func CheckFilter[F, T any](fields []FilterField[F], filter F) *FilterCheck[T] {
 	return check
 }
 
-// several is how many doubtful records or values are no coincidence.
+// several is how many doubtful records or values cannot be a coincidence.
 const several = 3
 
 // provesByPage is for words: others may search more texts, but hardly find nothing but those.
@@ -119,7 +119,7 @@ func (c *FilterCheck[T]) Ignored() (ignored []Ignored) {
 	return ignored
 }
 
-// judged adds to a field how a record is held against it.
+// judged adds to a field how a record is compared with it.
 func judged[F, T any](field FilterField[F], fits func(F, *T) Fit) FilterField[F] {
 	field.fits = func(filter F, record any) (Fit, string) {
 		if record, ok := record.(*T); ok {
@@ -130,8 +130,8 @@ func judged[F, T any](field FilterField[F], fits func(F, *T) Fit) FilterField[F]
 	return field
 }
 
-// sameText compares texts as our service does, without regard to case and to how accents are encoded. Where only the
-// tables of Unicode could tell, it cannot. A record without the text tells nothing.
+// sameText compares texts as our service does, without regard to case and to how accents are encoded. It cannot tell
+// where that needs the tables of Unicode, or where the record lacks the text.
 func sameText(wanted, text string) Fit {
 	wanted, text = strings.TrimSpace(wanted), strings.TrimSpace(text)
 	switch {
@@ -143,7 +143,7 @@ func sameText(wanted, text string) Fit {
 	return differs(wanted, text)
 }
 
-// differs tells whether the first difference of two texts is one in every encoding: one of ASCII, which folds alone.
+// differs tells whether two texts differ however accents are encoded: their first difference must be in ASCII.
 func differs(a, b string) Fit {
 	for i := 0; ; i++ {
 		x, y := byteAt(a, i), byteAt(b, i)

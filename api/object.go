@@ -8,9 +8,8 @@ import (
 // maxPlainDepth is how deep arrays and objects may nest in a plain object.
 const maxPlainDepth = 100
 
-// splitPlain splits a text that is one JSON object into its members, and reads each byte once. It refuses what is not
-// valid, and also what is rare: an escape in a name, an escaped surrogate, and deep nesting. So parseObject has to look
-// again only at such a text.
+// splitPlain splits one JSON object into its members, and reads each byte once. It refuses invalid texts, and also rare
+// ones: with an escape in a name, an escaped surrogate, or deep nesting. parseObject reads those again.
 func splitPlain(text []byte) ([]Member, bool) {
 	s := plainScanner{text: text}
 	if !utf8.Valid(text) || !s.next('{') {

@@ -11,8 +11,8 @@ import (
 // maxParameters is the longest query, in bytes. The Link header repeats it four times.
 const maxParameters = 8 << 10
 
-// Parameters are the parameters of a URL's query, and what is wrong with them by name. Unknown parameters are ignored,
-// but for nearMisses.
+// Parameters are the parameters of a URL's query, and their problems by name. Unknown parameters are ignored, except
+// nearMisses.
 type Parameters struct {
 	Values url.Values
 	Fields FieldErrors
@@ -28,7 +28,7 @@ var nearMisses = [...]struct{ wrong, right string }{
 	{"order_by", "sort"}, {"sort_by", "sort"},
 }
 
-// Err returns what is wrong with the parameters, once all that are known were asked for.
+// Err returns the problems of the parameters. Call it after all known parameters were read.
 func (p *Parameters) Err() error {
 	for _, miss := range nearMisses {
 		if p.Values.Get(miss.wrong) != "" && p.known[miss.right] && !p.known[miss.wrong] {

@@ -79,7 +79,7 @@ func (c *Category) Validate() error {
 const (
 	DefaultPerPage = 25
 	MaxPerPage     = 100
-	MaxPage        = 1 << 62 // no list has as many
+	MaxPage        = 1 << 62 // more than any list has
 )
 
 // HeaderDistances is the header with the distances of the perks on a page, in kilometres. They are not in the body
@@ -161,8 +161,8 @@ type SortKey struct {
 // MaxSortKeys is the most fields that an order can name.
 const MaxSortKeys = 4
 
-// The sort fields of perks that are none of a perk. Distance needs a position, relevance needs words: perks whose
-// titles contain all of them come before the others.
+// The sort fields of perks that are not fields of a perk. Distance needs a position. Relevance needs words: perks whose
+// titles contain all of them come first.
 const (
 	SortDistance  = "distance"
 	SortRelevance = "relevance"
@@ -194,7 +194,7 @@ func RedemptionRecordSortFields() []string { return []string{"redeemed_at"} }
 func PropertySortFields() []string { return []string{"propertyId", "price_pw", "bedrooms"} }
 
 // ParseSort reads comma-separated field names such as "title,-created_at", where "-" means descending. A leading "+"
-// and a trailing comma are accepted. The empty text has no order.
+// and a trailing comma are accepted. The empty text returns no keys.
 func ParseSort(text string, allowed []string) ([]SortKey, error) {
 	if text == "" {
 		return nil, nil

@@ -65,7 +65,7 @@ type Field struct {
 	Label string // in front of the value
 	Help  string // says to what a flag sets it
 	Hint  string // an example for a form
-	// MaxLength is of a text, in characters; 0 is without a limit.
+	// MaxLength is that of a text, in characters; 0 is unlimited.
 	MaxLength int
 	Nullable  bool
 }
@@ -257,7 +257,7 @@ func (a accessTo[T]) texts(p *Property) []string {
 	return []string{string(digits)}
 }
 
-// lacksNumber tells whether there is 0, which does not tell a number from none.
+// lacksNumber tells whether the value is 0, so that the number may have been missing.
 func (a accessTo[T]) lacksNumber(p *Property) bool {
 	switch value := any(a.of(p)).(type) {
 	case *Price:
@@ -270,7 +270,7 @@ func (a accessTo[T]) lacksNumber(p *Property) bool {
 	return false
 }
 
-// double returns a number that is held as the nearest double; nil if there is none.
+// double returns a number that is held as the nearest double; nil for other fields, and without a value.
 func (a accessTo[T]) double(p *Property) *float64 {
 	switch value := any(a.of(p)).(type) {
 	case *float64:
@@ -287,7 +287,7 @@ func (a accessTo[T]) isWhole() bool { _, isInt := any(*new(T)).(int); return isI
 // Texts returns the value of a field as texts that ParsePropertyPatch reads back without loss: one for each entry of a
 // list, none for null. Numbers have as few digits as possible.
 //
-// Where the service wrote something that is not a value of the field, there is what it wrote.
+// If the service wrote something that is not a value of the field, Texts returns that.
 func (p Property) Texts(name string) []string {
 	if odd, isOdd := p.Odd[name]; isOdd {
 		return oddTexts(odd)

@@ -51,7 +51,7 @@ func ReadProperties(body []byte, into *Page[Property]) error {
 	return nil
 }
 
-// requiredNumbers are the fields in which 0 does not tell a number from none, and doubles those that are held as the
+// requiredNumbers are the fields in which 0 may also be a missing number, and doubles those that are held as the
 // nearest double.
 var (
 	requiredNumbers = fieldsThat(func(f *propertyField) bool {
@@ -69,8 +69,8 @@ func fieldsThat(are func(*propertyField) bool) (list []*propertyField) {
 	return list
 }
 
-// mayLackNumbers tells whether some of the listings that were decoded from a body, in which there are that many objects
-// around them, may be without a number, or with one that was rounded. It is sure for perksd, which writes no blanks: to
+// mayLackNumbers tells whether some of the listings that were decoded from a body may lack a number, or have one that
+// was rounded. The body has that many objects around them. For perksd, which writes no blanks, the result is exact: to
 // look for each number again would take longer than decoding.
 func mayLackNumbers(body []byte, around int, read []Property) bool {
 	var lacking uint // by the indexes of requiredNumbers
@@ -178,7 +178,7 @@ func (p *Property) readMembers(members map[string]json.RawMessage) error {
 	return nil
 }
 
-// setOdd sets the JSON that a service wrote instead of a value: null is none, and "" is for a field that has a value.
+// setOdd sets the JSON that a service wrote instead of a value: "null" if it wrote no value, and "" for a proper one.
 func (p *Property) setOdd(name, raw string) {
 	if _, isOdd := p.Odd[name]; !isOdd && raw == "" {
 		return
@@ -216,7 +216,7 @@ const propertyID = "propertyId"
 // one; perksd has only those from 1.
 type PropertyID string
 
-// number returns the id's number; 0 if it is none that Property.ID can hold.
+// number returns the id as Property.ID holds it; 0 if it cannot.
 func (id PropertyID) number() int64 {
 	n, _ := strconv.ParseInt(string(id), 10, 64)
 	if strconv.FormatInt(n, 10) != string(id) {
@@ -288,7 +288,7 @@ func (p *Property) SetPropertyID(id PropertyID) {
 	p.setOdd(propertyID, odd)
 }
 
-// Has tells whether a field has the value, even if it should not: what a service wrote can be sent back.
+// Has tells whether a field has the value, valid or not: what a service wrote can be sent back.
 func (p Property) Has(name string, value Value) bool {
 	field, _ := PropertyFieldNamed(name)
 	var texts []string // none for null

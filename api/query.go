@@ -20,7 +20,7 @@ import (
 // which include the 2 and the 5. Everything else is words. Because a query is read while it is typed, every text is
 // one: what makes no sense is left out, as a problem.
 
-// QueryProblem is what is wrong with a part of a query.
+// QueryProblem is a problem of a part of a query.
 type QueryProblem struct {
 	From, To   int    // of the part, in bytes
 	Text       string // what to do, such as "city: needs a value"
@@ -324,12 +324,12 @@ func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// QueryCompletion is what can stand at the cursor of a query, instead of what is typed there.
+// QueryCompletion is what may replace the text at the cursor of a query.
 type QueryCompletion[F any] struct {
 	From   int             // where that begins
 	Prefix string          // what is typed from there to the cursor, without quotes
 	Field  *FilterField[F] // the field whose value it is; nil where a field or a word begins
-	// what can be there, beginning with the prefix. If the values of a field are not fixed, the caller looks them up
+	// what begins with the prefix. If the values of a field are not fixed, the caller looks them up
 	Choices []string
 }
 

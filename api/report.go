@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// ReportBy is what a report counts redemptions by.
+// ReportBy says what a report groups redemptions by.
 type ReportBy string
 
-// What a report can count by.
+// The groups of a report.
 const (
 	ReportByDay    ReportBy = "day" // in UTC
 	ReportByPerk   ReportBy = "perk"
@@ -17,12 +17,12 @@ const (
 	ReportByStatus ReportBy = "status"
 )
 
-// ReportDimensions returns everything that a report can count by.
+// ReportDimensions returns everything that a report can group by.
 func ReportDimensions() []ReportBy {
 	return []ReportBy{ReportByDay, ReportByPerk, ReportByCity, ReportByStatus}
 }
 
-// ReportByRule returns what is wrong with what a report should count by, or "".
+// ReportByRule returns what is wrong with the group of a report, or "".
 func ReportByRule(by ReportBy) string {
 	if !slices.Contains(ReportDimensions(), by) {
 		return "must be " + listOf(ReportDimensions())

@@ -10,7 +10,7 @@ import (
 
 // Unsorted tells whether records are certainly not in the order of the first of some comma-separated fields: other
 // services may ignore an order that they do not know. It compares numbers, times, and texts of ASCII that differ in
-// letters, or in numbers of as many digits: others have their place by the rules of a language.
+// letters, or in numbers of equally many digits. The order of other texts depends on the language.
 func Unsorted[T any](sort string, records []T) bool {
 	first, _, _ := strings.Cut(sort, ",")
 	field, isDescending := strings.CutPrefix(strings.TrimSpace(first), "-")

@@ -280,7 +280,8 @@ func UUIDSpellings(id string) []string {
 	return append([]string{id}, slices.DeleteFunc(others, func(other string) bool { return other == id })...)
 }
 
-// AnyIDRule returns what is wrong with the id of a record at any service, or "". The specification has only texts.
+// AnyIDRule returns what is wrong with the id of a record at any service, or "". The specification says only that ids
+// are texts.
 func AnyIDRule(id string) string {
 	switch {
 	case id == "":

@@ -60,7 +60,7 @@ func TestRepliesThatAreNotHTTP(t *testing.T) {
 		ok + "Transfer-Encoding: chunked\r\n\r\nzz\r\n": "what came back is not HTTP",
 		ok + "Content-Length: 100\r\n\r\n{":             "the response was cut off",
 		"HTTP/1.1 302 Found\r\nLocation: /v2/x\r\nContent-Length: 0\r\n\r\n":      "redirects more than 5 times",
-		"HTTP/1.1 302 Found\r\nLocation: http://[::\r\nContent-Length: 0\r\n\r\n": "redirects to what is no address",
+		"HTTP/1.1 302 Found\r\nLocation: http://[::\r\nContent-Length: 0\r\n\r\n": "redirects to an invalid URL",
 		"does not speak TLS": "does not speak TLS",
 	} {
 		t.Run(want, func(t *testing.T) {

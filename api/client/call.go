@@ -126,7 +126,7 @@ func (c *Client) failure(call call, e *requestState, res *resty.Response, err er
 	case errors.Is(err, errRedirects):
 		return &Unreachable{Address: c.BaseURL(), Err: errRedirects}
 	case strings.Contains(err.Error(), "failed to parse Location header"): // net/http has no type for it
-		return &Unreachable{Address: c.BaseURL(), Err: errors.New("the server redirects to what is no address"),
+		return &Unreachable{Address: c.BaseURL(), Err: errors.New("the server redirects to an invalid URL"),
 			OutcomeUnknown: call.changes()}
 	case e.unresolved && call.changes() && (res == nil || res.RawResponse == nil):
 		// an attempt was lost, and the next failed for another reason
@@ -155,17 +155,17 @@ func (c *Client) unreadable(call call, res *resty.Response, err error) error {
 	}
 }
 
-// maxCame is how many members of an object are named.
-const maxCame = 5
+// maxNamed is how many members of an object describe names.
+const maxNamed = 5
 
-// came describes a body, or a part of one, that is not what was asked for. It has no values, which may be secret.
-func came(body []byte) string {
+// describe says what an unexpected body, or a part of one, is. It shows no values: they may be secret.
+func describe(body []byte) string {
 	var value any
 	if len(bytes.TrimSpace(body)) == 0 {
 		return "an empty body"
 	}
 	if json.Unmarshal(body, &value) != nil {
-		return "no JSON"
+		return "not JSON"
 	}
 	switch value := value.(type) {
 	case string:
@@ -180,8 +180,8 @@ func came(body []byte) string {
 	case map[string]any:
 		names := slices.Sorted(maps.Keys(value))
 		more := ""
-		if len(names) > maxCame {
-			names, more = names[:maxCame], " ..."
+		if len(names) > maxNamed {
+			names, more = names[:maxNamed], " ..."
 		}
 		for i, name := range names {
 			names[i] = fmt.Sprintf("%.40q", name)
@@ -226,8 +226,8 @@ func decode(body []byte, into any) error {
 	return decodeTimes(body, into)
 }
 
-// mixedPerk and mixedRedemption are items of a list that mixes perks and redemptions, as the specification allows that
-// of a user. They have what tells the other kind.
+// mixedPerk and mixedRedemption are items of a list with both perks and redemptions, which the specification allows for
+// the list of a user. Their extra members show whether an item is of the other kind.
 type mixedPerk struct {
 	api.Perk
 	PerkID     *string         `json:"perk_id"`
@@ -239,8 +239,8 @@ type mixedRedemption struct {
 	Title *string `json:"title"`
 }
 
-// decodeOnly decodes a page of a list that may be mixed, and leaves out the items of the other kind. Only a page with
-// items that may be of that kind costs more.
+// decodeOnly decodes a page of a list that may have both kinds, and leaves out the items of the other kind. Pages
+// without such items are decoded once.
 func decodeOnly[Mixed, T any](
 	body []byte, into *api.Page[T], mayBeOther func(*T) bool, split func(*Mixed) (item T, id string, isOther bool),
 ) error {
@@ -275,7 +275,7 @@ func decodeTimes(body []byte, into any) error {
 	return err
 }
 
-// withoutBlankTimes makes null of each time that is an empty text, as some services write one that is not known.
+// withoutBlankTimes replaces each time that is an empty text by null. Some services write unknown times so.
 func withoutBlankTimes(text json.RawMessage) json.RawMessage {
 	var list []json.RawMessage
 	var object bodyMembers
@@ -304,8 +304,8 @@ func withoutBlankTimes(text json.RawMessage) json.RawMessage {
 	return encoded
 }
 
-// fetchRecord fetches one record. isRecord tells whether it was read: JSON without any of its members is none. A record
-// inside of the member data is unwrapped if it has the members.
+// fetchRecord fetches one record. isRecord tells whether a record was read: JSON without any of its members is not one.
+// A record inside the member data is unwrapped if it has the members.
 func (c *Client) fetchRecord(
 	ctx context.Context, call call, into any, isRecord func() bool, members ...string,
 ) (*resty.Response, error) {
@@ -318,13 +318,13 @@ func (c *Client) fetchRecord(
 	_ = json.Unmarshal(outer["data"], &inner)
 	lacks := func(member string) bool { return inner[member] == nil }
 	if inner == nil || slices.ContainsFunc(members, lacks) {
-		return nil, c.unreadable(call, res, errors.New("it is "+came(res.Body())))
+		return nil, c.unreadable(call, res, errors.New("it is "+describe(res.Body())))
 	}
 	if err := decode(outer["data"], into); err != nil {
 		return nil, c.unreadable(call, res, err)
 	}
 	if !isRecord() {
-		return nil, c.unreadable(call, res, errors.New("it is "+came(outer["data"])))
+		return nil, c.unreadable(call, res, errors.New("it is "+describe(outer["data"])))
 	}
 	c.unwrapped()
 	return res, nil
@@ -336,12 +336,11 @@ func (c *Client) unwrapped() {
 	}
 }
 
-// misread says what came if the whole of a body is null or of another kind. Otherwise the error of the JSON names the
-// place.
+// misread describes a body that is null or of another kind as a whole. Otherwise the JSON error names the place.
 func misread(body []byte, err error) error {
 	wrong, isKind := errors.AsType[*json.UnmarshalTypeError](err)
 	if err == nil || isKind && wrong.Field == "" || len(bytes.TrimSpace(body)) == 0 {
-		return errors.New("it is " + came(body))
+		return errors.New("it is " + describe(body))
 	}
 	return err
 }
@@ -367,7 +366,7 @@ func pathSegment(field, text string) (string, error) {
 	return url.PathEscape(text), nil
 }
 
-// Request is a request to an endpoint that has no method of its own here.
+// Request is a request to an endpoint for which Client has no method.
 type Request struct {
 	Method      string
 	Path        string // relative to the base address, query allowed; or a whole URL on the same server
@@ -377,7 +376,7 @@ type Request struct {
 	Header      map[string]string // further headers
 }
 
-// Response is a response as it came.
+// Response is an undecoded response.
 type Response struct {
 	Protocol string // such as HTTP/1.1
 	Status   int

@@ -38,7 +38,7 @@ type Config struct {
 
 	Tokens    TokenSource   // nil sends no token: enough for Token and the health check
 	Timeout   time.Duration // of each request: all its attempts, but not the waits between them; zero is 30 seconds
-	Deadline  time.Time     // for all requests; zero is none
+	Deadline  time.Time     // for all requests; zero for no deadline
 	UserAgent string        // empty is "perks-client"
 
 	WaitBudget    time.Duration // how long one request may wait between its attempts in total; zero never retries
@@ -46,8 +46,8 @@ type Config struct {
 	OnWait        func(Wait)    // is called before each wait, by many goroutines at once; may be nil
 	Clock         *Clock        // for tests; nil is the real one
 
-	// OnWrapped is called, by many goroutines at once, for each record that came inside of the member data of another
-	// object, which is not in the specification; may be nil.
+	// OnWrapped is called, by many goroutines at once, for each record inside the member data of another object, where
+	// the specification does not put it; may be nil.
 	OnWrapped func()
 
 	// BeforeChange is called before each request that may change something, by many goroutines at once. Its error
@@ -59,11 +59,11 @@ type Config struct {
 	Cache    Cache
 	CacheFor time.Duration
 
-	// Position is where the last write is that reads must include; nil knows those of this client.
+	// Position is that of the last write, which reads must include; nil starts without one.
 	Position *Position
 
-	// HonoursKeys is set once the server has shown that it honours idempotency keys, and may be set before; nil knows
-	// nothing before. See Client.HonoursKeys.
+	// HonoursKeys is set once the server has shown that it honours idempotency keys, and may be set before; nil starts
+	// unset. See Client.HonoursKeys.
 	HonoursKeys *atomic.Bool
 
 	// GivesETags is set once the server has given an ETag of a listing, and may be set before, as above. Without one, a
@@ -129,7 +129,7 @@ func isPort(text string) bool {
 // BaseURL returns the address of the API without a trailing slash.
 func (c *Client) BaseURL() string { return c.address }
 
-// Until returns the same client with another deadline; the zero time is none. They share connections and state.
+// Until returns the same client with another deadline; the zero time removes it. They share connections and state.
 func (c *Client) Until(deadline time.Time) *Client {
 	until := *c
 	until.config.Deadline = deadline

@@ -60,7 +60,7 @@ type Error struct {
 // Error returns the message, followed by each field's messages if there are any.
 func (e *Error) Error() string { return e.Unwrap().Error() }
 
-// LoginNeeded tells whether the service accepts the token or the credentials no longer, or never did.
+// LoginNeeded tells whether the service refuses the token or the credentials.
 func (e *Error) LoginNeeded() bool {
 	return e.Status == http.StatusUnauthorized || e.CredentialsRefused
 }
@@ -70,7 +70,7 @@ func (e *Error) Unwrap() error {
 	return &api.Error{Code: e.Code, Message: e.Message, Fields: e.Fields, Param: e.Param}
 }
 
-// Unreachable says that no complete response came: the server was not found, refused the connection, or fell silent.
+// Unreachable means that no complete response came: the server was not found, refused the connection or didn't reply.
 type Unreachable struct {
 	Address string // of the API
 	Err     error
@@ -110,14 +110,14 @@ func (u *Unreachable) Advice() string {
 // Unwrap returns the failure of the network or of the context.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// IsNotFound tells whether the service itself says that there is no such record. A proxy's 404 does not count.
+// IsNotFound tells whether the service itself says that the record does not exist. A proxy's 404 does not count.
 func IsNotFound(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	gone := ok && (refused.Status == http.StatusNotFound || refused.Status == http.StatusGone)
 	return ok && (gone || refused.Code == api.CodeNotFound) && !refused.NotFromService && !refused.CredentialsRefused
 }
 
-// OutcomeUnknown tells whether err leaves open if a change was made.
+// OutcomeUnknown tells whether a change may have been made despite err.
 func OutcomeUnknown(err error) bool {
 	if unreachable, ok := errors.AsType[*Unreachable](err); ok {
 		return unreachable.OutcomeUnknown
@@ -223,7 +223,7 @@ var pageTitle = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?is)<title[^>]*>\s*([^<]{1,100}?)\s*</title`)
 })
 
-// webPage describes a body that is a web page, as of a proxy; "" if it is none.
+// webPage describes a body that is a web page, such as a proxy's; "" if it is something else.
 func webPage(res *resty.Response) string {
 	start := bytes.ToLower(bytes.TrimSpace(res.Body()[:min(len(res.Body()), 100)]))
 	if !bytes.HasPrefix(start, []byte("<!doctype html")) && !bytes.HasPrefix(start, []byte("<html")) {

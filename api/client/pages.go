@@ -39,7 +39,8 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 	if page.Data == nil {
 		var body map[string]json.RawMessage
 		if json.Unmarshal(res.Body(), &body); body["data"] == nil {
-			return api.Page[T]{}, nil, c.unreadable(call, res, errors.New("it holds no list but is "+came(res.Body())))
+			err := errors.New("it holds no list but is " + describe(res.Body()))
+			return api.Page[T]{}, nil, c.unreadable(call, res, err)
 		}
 		if page.Meta.Total > 0 {
 			err := fmt.Errorf("it holds null instead of a list of %d", page.Meta.Total)
@@ -56,7 +57,7 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 	return page, res.Header(), nil
 }
 
-// counted tells whether X-Total-Count alone says how many pages there are, and returns the meta of the page with that.
+// counted completes the meta of a page if X-Total-Count alone says how many pages there are, and tells whether it does.
 // perPage is the size of the pages before this one, or 0.
 func (c *Client) counted(
 	call call, meta api.PageMeta, items, perPage int, header http.Header,
@@ -82,7 +83,7 @@ func (c *Client) counted(
 	return api.NewPageMeta(page, perPage, total), true
 }
 
-// lacksID tells whether an item of a list, given by its pointer, is none of the service's records, such as null.
+// lacksID tells whether an item of a list, given by its pointer, is not a record of the service: it may be null.
 func lacksID(item any) bool {
 	switch r := item.(type) {
 	case *api.Perk:
@@ -99,7 +100,7 @@ func lacksID(item any) bool {
 	return false
 }
 
-// distances reads the distances of that many perks; nil if the service does not tell them.
+// distances reads the distances of the perks on a page; nil unless there is one for each.
 func distances(header string, perks int) (found []float64) {
 	for text := range strings.SplitSeq(header, ",") {
 		km, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
@@ -285,8 +286,8 @@ var (
 	})
 )
 
-// nextLink returns the target with the relation "next" from the Link headers (RFC 8288), and whether there are links
-// about pages at all. What is not a link is skipped.
+// nextLink returns the target with the relation "next" from the Link headers (RFC 8288), and whether any link is about
+// pages. It skips anything that is not a link.
 func nextLink(header http.Header) (target string, hasLinks bool) {
 	for _, link := range linkValues().FindAllStringSubmatch(strings.Join(header.Values("Link"), ", "), -1) {
 		for _, parameter := range linkParameters().FindAllStringSubmatch(link[2], -1) {

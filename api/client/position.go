@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// positionHeader is in responses to writes of a service that reads from standbys. Later reads send it, so that they
+// positionHeader is in responses to writes, if the service reads from standbys. Later reads send it, so that they
 // include the write.
 const positionHeader = "X-Position"
 
-// unknownPosition is later than all, for a write of which nothing is known: what is read then is the latest.
+// unknownPosition is after all others. Reads send it after a write whose position is unknown, and get the latest data.
 const unknownPosition = "~"
 
 // positionLife is far longer than a standby may be behind.
 const positionLife = time.Minute
 
-// Written is where and when something was written last; the zero Written is nothing.
+// Written is the position and the time of a write; zero if nothing was written.
 type Written struct {
 	Position string    `json:"position"`
 	At       time.Time `json:"at"`
 }
 
-// Position is where the last write of a client is. It is safe for use by many goroutines.
+// Position is the position of a client's last write. It is safe for use by many goroutines.
 type Position struct {
 	mu      sync.Mutex
 	written Written
 }
 
-// NewPosition goes on from a write of another client, such as that of an earlier command.
+// NewPosition starts with a write of another client, such as that of an earlier command.
 func NewPosition(written Written) *Position { return &Position{written: written} }
 
 // Written returns the last write.
@@ -46,8 +46,8 @@ func (p *Position) last(now time.Time) string {
 	return written.Position
 }
 
-// note keeps the later one, because responses may overtake each other. A database that was set up anew begins at lower
-// ones.
+// note keeps the later position, because responses may overtake each other. After positionLife it takes any: a database
+// that was set up again begins at lower ones.
 func (p *Position) note(position string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,28 +12,29 @@ import (
 	"example.com/perks/api"
 )
 
-// Promise is whether a service does what its specification leaves open and perksctl's promises need.
+// Promise says whether a service does something that its specification leaves open, and that perksctl's own promises
+// need.
 type Promise struct {
 	Keeps   bool
 	IsKnown bool
 	Found   string // a sentence
 	Advice  string // what to do; "" if there is nothing
-	Err     error  // of the request that should have told; nil if the service was asked
+	Err     error  // why the service could not be asked
 }
 
-// Examples are records that may be read. Without one, the first of a list is taken, if there is a list.
+// Examples are records to read. If one is missing, the first of a list is taken, if the service has the list.
 type Examples struct {
 	UserID     string
 	PropertyID api.PropertyID
 }
 
-// PromiseCheck finds out about one promise by requests that change nothing.
+// PromiseCheck checks one promise by requests that change nothing.
 type PromiseCheck struct {
 	About string // such as "etags"
 	Ask   func(ctx context.Context, c *Client, by Examples) Promise
 }
 
-// Promises returns the checks. None needs another.
+// Promises returns the checks, which are independent of each other.
 func Promises() []PromiseCheck {
 	return []PromiseCheck{
 		{"idempotency", askAboutKeys}, {"etags", askAboutETags}, {"totals", askAboutTotals},
@@ -51,7 +52,7 @@ func unclear(advice, format string, args ...any) Promise {
 	return Promise{Found: "Not known, because " + fmt.Sprintf(format, args...), Advice: advice}
 }
 
-// unasked is of a request that failed, unless the service refused it.
+// unasked is the promise after a request that failed. Err is nil if the service refused it.
 func unasked(what string, err error) Promise {
 	p := unclear("", "%s cannot be read: %s", what, strings.TrimSuffix(api.Plain(err), ".")+".")
 	if _, isRefusal := errors.AsType[*Error](err); !isRefusal {
@@ -135,7 +136,7 @@ func askAboutTotals(ctx context.Context, c *Client, _ Examples) Promise {
 		"Lists say neither how many records they have nor where they end, so --all fails.")
 }
 
-// askAboutFilters asks for the perks of a city that there is not, and for two pages.
+// askAboutFilters asks for the perks of a city that does not exist, and for two pages.
 func askAboutFilters(ctx context.Context, c *Client, _ Examples) Promise {
 	read := func(page int64, filter api.PerkFilter) (api.Page[api.Perk], error) {
 		return c.Perks(ctx, filter, ListOptions{Page: page, PerPage: 1})

@@ -18,8 +18,7 @@ import (
 
 const redacted = "[redacted]"
 
-// What is secret, wherever it stands. Names are compared in lower case, those of members and parameters without
-// punctuation.
+// The names of secrets. They are compared in lower case, those of members and parameters without punctuation.
 var (
 	secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key",
 		"x-auth-token"}
@@ -208,7 +207,7 @@ func forms(secret string) []string {
 		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret))}
 	for _, form := range slices.Clone(found) {
 		escaped := url.QueryEscape(form)
-		// %2f, as many write
+		// the last one writes %2f, as many programs do
 		found = append(found, escaped, url.PathEscape(form), escapes().ReplaceAllStringFunc(escaped, strings.ToLower))
 	}
 	return found

@@ -57,8 +57,8 @@ func (c *Client) FindRedemption(
 	return api.Redemption{}, false, nil
 }
 
-// Redeemed returns the ids of all redemptions of a perk by a user, for whoever has to tell those that come later from
-// them. The request also finds out whether the server honours idempotency keys; see HonoursKeys.
+// Redeemed returns the ids of all redemptions of a perk by a user, so that the caller can recognise later ones. The
+// request also finds out whether the server honours idempotency keys; see HonoursKeys.
 func (c *Client) Redeemed(ctx context.Context, perkID, userID string) (map[string]bool, error) {
 	call, err := c.redeemedCall(userID)
 	if err != nil {

@@ -26,7 +26,7 @@ type retry struct {
 	Config // with defaults
 	next   http.RoundTripper
 
-	notBefore atomic.Pointer[time.Time] // the server wants no requests before
+	notBefore atomic.Pointer[time.Time] // no request may be sent earlier: the server has asked for that
 }
 
 func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -49,7 +49,7 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, error) {
-	// before the time limit begins: what is measured must not be less than the limit when that is over
+	// before the time limit begins: a request that reaches the limit must not seem shorter
 	began := r.Clock.Now()
 	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout-e.spent)
 	defer cancel() // the body is read by then
@@ -309,7 +309,8 @@ func (e *requestState) failed(err error) {
 	}
 }
 
-// notLooked are the refusals of whoever has not looked at the idempotency key yet, even if a middleware repeats it.
+// notLooked are the statuses of refusals that come before the idempotency key is looked up, even if a middleware
+// repeats the key.
 var notLooked = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly,
 	http.StatusTooManyRequests}
 

@@ -49,9 +49,9 @@ func (c *Client) token(ctx context.Context, credentials Credentials) (api.Token,
 	token := body.text("access_token")
 	switch raw, has := body["access_token"]; {
 	case !has:
-		return api.Token{}, c.unreadable(call, res, fmt.Errorf("no access_token came, but %s", came(res.Body())))
+		return api.Token{}, c.unreadable(call, res, fmt.Errorf("no access_token came, but %s", describe(res.Body())))
 	case token == "":
-		return api.Token{}, c.unreadable(call, res, fmt.Errorf("its access_token is %s", came(raw)))
+		return api.Token{}, c.unreadable(call, res, fmt.Errorf("its access_token is %s", describe(raw)))
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return api.Token{}, c.unreadable(call, res, errors.New("its access_token has characters that cannot be sent"))
 	}
@@ -76,8 +76,8 @@ func (b bodyMembers) lifetime() int {
 	return int(max(0, min(b.number("expires_in"), (100*365*24*time.Hour).Seconds())))
 }
 
-// expiry reads expires_at, which servers write as a time, as seconds since 1970, or not at all. What is not a time of
-// this age was meant in another way, such as in milliseconds.
+// expiry reads expires_at, which servers write as a time, as seconds since 1970, or not at all. It ignores implausible
+// years: the value may be in another unit, such as milliseconds.
 func (b bodyMembers) expiry(now time.Time, lifetime int) time.Time {
 	at, err := time.Parse(time.RFC3339, b.text("expires_at"))
 	if err != nil {

@@ -225,7 +225,7 @@ func WithWaitContext(ctx, until context.Context) context.Context {
 	return context.WithValue(ctx, waitsKey{}, until)
 }
 
-// WaitContext returns a context for waiting: it ends with ctx, or earlier with the context given to WithWaits.
+// WaitContext returns a context for waiting: it ends with ctx, or earlier with the context given to WithWaitContext.
 func WaitContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	waiting, stop := context.WithCancel(ctx)
 	until, ok := ctx.Value(waitsKey{}).(context.Context)
