@@ -39,17 +39,18 @@ type App struct {
 
 	width, height int
 	mouse         bool
-	dialogX       int       // where the inside of the top overlay is drawn
-	dialogY       int       // likewise
-	byUser        bool      // the message being handled is a key or a click
-	openedAt      time.Time // when the last overlay was
-	raised        bool      // a reply has opened it, and not the user
-	refusedAt     time.Time // when a key was refused that asks for text, or that text was typed on
-	withdrawnAt   time.Time // when a question was last withdrawn
-	status        status
-	connectivity  connectivity
-	live          live
-	beats         bool // a beat comes
+
+	dialogX, dialogY int // where the inside of the top overlay is drawn
+
+	byUser       bool      // the message being handled is a key or a click
+	openedAt     time.Time // when the last overlay was opened
+	raised       bool      // a reply opened it, not the user
+	refusedAt    time.Time // when a key that asks for text was refused, or that text was last typed
+	withdrawnAt  time.Time // when a question was last withdrawn
+	status       status
+	connectivity connectivity
+	live         live
+	beats        bool // a beat is scheduled
 }
 
 // New makes the terminal UI. It reads and sends nothing before Init.

@@ -116,7 +116,8 @@ func (a *App) named(text string) []screen.Choice {
 	return a.openRecord(strings.ToLower(kind), strings.TrimSpace(id))
 }
 
-// typedRecords opens what a text can be the id of. It rather means a command, such as "quit", unless it looksLikeID.
+// typedRecords opens what a text can be the id of. Unless it looksLikeID, it more likely means a command, such as
+// "quit".
 func (a *App) typedRecords(text string) (choices []screen.Choice, first bool) {
 	if choices = a.named(text); choices != nil {
 		return choices, true

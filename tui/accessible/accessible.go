@@ -18,9 +18,9 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// Run talks with the user until they quit, the input ends (which is no error), or the context does. Secrets are read
-// without echo if in is a terminal. A signal on interrupts, which may be nil, cancels the question; two without a line
-// between them quit. Errors are as those of tui.Run.
+// Run talks with the user until they quit, the input ends (which is not an error), or the context does. Secrets are
+// read without echo if in is a terminal. A signal on interrupts, which may be nil, cancels the question; two without a
+// line between them quit. Errors are as those of tui.Run.
 func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.Signal,
 	options tui.Options) (err error) {
 	s := &session{
@@ -65,7 +65,7 @@ type session struct {
 	announced    announced
 	formProgress formProgress
 	interrupted  bool // interrupted, and no line has come since
-	stopWaiting  bool // interrupted while waiting: what is running is not waited for until the next line
+	stopWaiting  bool // interrupted while waiting: do not wait for commands until the next line
 }
 
 // message is a message for the model. That of a command ends it.

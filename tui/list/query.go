@@ -32,8 +32,7 @@ func (l *List[F, T]) note() {
 // text returns the typed query.
 func (l *List[F, T]) text() string { return l.line.Value("query") }
 
-// completion is the rest of what is typed at the end of the line, of which the first is the most likely, and where that
-// begins.
+// completion returns the likely ends of what is typed, the most likely first, and where those begin in the line.
 func (l *List[F, T]) completion() (from int, choices []string) {
 	text := l.text()
 	c := api.CompleteQuery(l.Fields, text, len(text))

@@ -74,7 +74,7 @@ func (l *List[F, T]) showsViews() bool {
 	return len(l.views) > 0 && !l.typing && l.height >= heightForViews
 }
 
-// showView shows the view that is so many tabs further.
+// showView shows the view that many tabs to the right; negative is to the left.
 func (l *List[F, T]) showView(by int) tea.Cmd {
 	queries, _, current := l.tabs()
 	return l.Find(queries[(current+by+len(queries))%len(queries)])

@@ -16,10 +16,10 @@ func (t TerminalTask) Run() error { return t() }
 // unnoticed until the next key.
 func (TerminalTask) SetStdin(io.Reader) {}
 
-// SetStdout ignores what bubbletea draws on, likewise.
+// SetStdout ignores what bubbletea draws on, for the same reason.
 func (TerminalTask) SetStdout(io.Writer) {}
 
-// SetStderr ignores standard error, likewise.
+// SetStderr ignores standard error, for the same reason.
 func (TerminalTask) SetStderr(io.Writer) {}
 
 // RunInTerminal runs a program on the terminal itself, and waits for its end. It inherits the environment, from which

@@ -307,7 +307,7 @@ func (e *editor) at() int {
 	return sort.Search(len(e.rows), func(i int) bool { return e.rows[i].from > e.cursor }) - 1
 }
 
-// canMoveRows tells whether there is a row so far above or below the cursor.
+// canMoveRows tells whether there is a row that far below the cursor; negative is above.
 func (e *editor) canMoveRows(by int) bool {
 	e.layOutAgain()
 	to := e.at() + by
@@ -427,7 +427,7 @@ func (e *editor) reach(end, space int) int {
 	return end
 }
 
-// viewRows draws so many rows; if focused, the one with the cursor among them.
+// viewRows draws that many rows; if focused, the one with the cursor is among them.
 func (e *editor) viewRows(theme *theme.Theme, width, height int, focused bool) []string {
 	e.layOut(width)
 	at := e.at()

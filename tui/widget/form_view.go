@@ -143,7 +143,7 @@ func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
 	return append(block, wrong...)
 }
 
-// draw draws the value of a field in exactly so many rows.
+// draw draws the value of a field in exactly that many rows.
 func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	if e.Width > 0 {
 		width = min(width, max(e.Width, display.Width(cmp.Or(display.Line(e.value()), bracketed(e.Hint)))+2))

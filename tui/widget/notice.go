@@ -64,7 +64,7 @@ func Wrapped(style lipgloss.Style, text string, width int) []string {
 	return Capped(style, text, width, math.MaxInt)
 }
 
-// Capped wraps a text into at most so many styled lines, as AtMost.
+// Capped wraps a text into styled lines, at most that many, as AtMost.
 func Capped(style lipgloss.Style, text string, width, most int) []string {
 	lines := Cap(text, width, most)
 	for i, line := range lines {
@@ -78,7 +78,7 @@ func Cap(text string, width, most int) []string {
 	return AtMost(display.Wrap(text, width), width, most)
 }
 
-// AtMost returns at most so many lines. An ellipsis marks what is cut.
+// AtMost returns at most that many lines. An ellipsis marks what is cut.
 func AtMost(lines []string, width, most int) []string {
 	if len(lines) > most {
 		lines = lines[:max(0, most)]

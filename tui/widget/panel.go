@@ -87,7 +87,7 @@ func (p Panel) Box(look *theme.Theme, inside string, width, height int) string {
 		"\n")
 }
 
-// words is what the upper border says, at most so wide. The title is cut last.
+// words is the text of the upper border, at most that wide. The title is cut last.
 func (p Panel) words(look *theme.Theme, width int) string {
 	style := look.Strong
 	if p.Focused {

@@ -52,7 +52,9 @@ func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
 │four, which is longer than …│
 │                            │
 ╰─ 1 of 18,040 ──────────────╯`},
-		{"the end, below a line that stays", func(p *widget.Panel) { p.Bar = widget.Bar{First: 96, Shown: 4, All: 100, Above: 1} }, 30, `
+		{"the end, below a line that stays", func(p *widget.Panel) {
+			p.Bar = widget.Bar{First: 96, Shown: 4, All: 100, Above: 1}
+		}, 30, `
 ╭─ Perks 18,040 · newest f… ─╮
 │one                         │
 │two                         │
