@@ -46,8 +46,9 @@ func TestEligibilityThatIsNotOfferedIsAskedForOnce(t *testing.T) {
 	for name, scopes := range map[string][]api.Scope{"service": nil, "scope": {api.ScopePerksRedeem}} {
 		t.Run(name, func(t *testing.T) {
 			l := startServer(t, scopes...)
-			l.unsupported = scopes == nil
-			l.Settle()
+			if l.Settle(); scopes == nil {
+				l.Play("eligibility: unsupported")
+			}
 			_, before := l.App.MessagesSince(0)
 			l.Play(`
 				open: coffee

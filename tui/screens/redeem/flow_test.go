@@ -578,8 +578,8 @@ func TestResultsCanBeReopened(t *testing.T) {
 // TestUnknownUserIsNamedBesideTheFieldAndTheResult is all: neither a toast nor the service's sentence repeats it.
 func TestUnknownUserIsNamedBesideTheFieldAndTheResult(t *testing.T) {
 	l := startServer(t)
-	l.unsupported = true
 	l.Play(`
+		eligibility: unsupported
 		open: coffee
 		"nobody" ctrl+s y => [no such user] Coffee for two | ! No such user. | Nothing was redeemed. Correct the user.
 		settle`)

@@ -135,13 +135,14 @@ func (l *faultyServer) commands() map[string]func(argument string) {
 			n, l.losePerk, _ = strings.Cut(text, " of ")
 			l.loseRequests = number(n)
 		}),
-		"reads":    set(func(how string) { l.failReads = how == "fail" }),
-		"keys":     set(func(how string) { l.dropKeys = how == "dropped" }),
-		"refuses":  set(func(refusal string) { l.refusal = refusal }),
-		"redeems":  holds(&l.hold),
-		"answers":  holds(&l.holdAnswers),
-		"arrives":  func(string) { tuitest.Await(l.Driver, l.arrived) },
-		"delivers": func(string) { l.deliver() },
+		"reads":       set(func(how string) { l.failReads = how == "fail" }),
+		"keys":        set(func(how string) { l.dropKeys = how == "dropped" }),
+		"refuses":     set(func(refusal string) { l.refusal = refusal }),
+		"redeems":     holds(&l.hold),
+		"eligibility": set(func(how string) { l.unsupported = how == "unsupported" }),
+		"answers":     holds(&l.holdAnswers),
+		"arrives":     func(string) { tuitest.Await(l.Driver, l.arrived) },
+		"delivers":    func(string) { l.deliver() },
 		// what happens elsewhere: now, or when a request is lost
 		"elsewhere":           l.redeemElsewhere,
 		"elsewhere when lost": set(func(perk string) { l.onLost = func() { l.redeemElsewhere(perk) } }),

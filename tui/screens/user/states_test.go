@@ -233,7 +233,8 @@ func TestEveryStateFitsEverySize(t *testing.T) {
 func TestAccessibleText(t *testing.T) {
 	for name, want := range map[string]string{
 		"available": "Tab Available 5, shown. Other tabs: Redeemed 3.\nAvailable 5, newest first.\n" +
-			"1. Coffee for two. Discount: 2 for 1. Merchant: Café Schön. City: Berlin. Valid: ends in 3 days. Id: coffee.\n" +
+			"1. Coffee for two. Discount: 2 for 1. Merchant: Café Schön. City: Berlin. " +
+			"Valid: ends in 3 days. Id: coffee.\n" +
 			"2. A quiet hour in the museum before it opens, with a guide. Discount: -50 %. Merchant: Museum. " +
 			"City: Hamburg. Valid: ends in 1 hour. Id: museum. Chosen.\n" +
 			"3. ラーメン一杯無料 🍜. Discount: 無料. Merchant: 一蘭. City: 東京. Valid: 400 days left. Id: ramen.\n" +
