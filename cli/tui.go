@@ -162,7 +162,7 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 		fmt.Fprintln(messages, "warning: "+settings.warning)
 	}
 	ui := tui.Options{
-		Accounts: newAccounts(s, o.flags.Changed("sandbox"), messages),
+		Accounts: &accounts{s, o.flags.Changed("sandbox"), messages},
 		Memory:   memory,
 		Desktop:  tui.NewDesktop(s.Streams.Out, s.Env),
 		Theme:    theme.None,

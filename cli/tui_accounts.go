@@ -30,10 +30,6 @@ type accounts struct {
 	messages     io.Writer        // gets notes and warnings, a line each
 }
 
-func newAccounts(command *session.Session, sandboxGiven bool, messages io.Writer) *accounts {
-	return &accounts{command, sandboxGiven, messages}
-}
-
 // Profiles returns the profiles of the configuration, and the name of the current one.
 func (a *accounts) Profiles() ([]screen.Profile, string, error) {
 	c, err := a.command.LoadConfig()

@@ -42,7 +42,7 @@ func (d *tuiFixture) accounts(flags ...string) *accounts {
 	if err := set.Parse(flags); err != nil {
 		d.t.Fatal(err)
 	}
-	return newAccounts(command, set.Changed("sandbox"), &d.messages)
+	return &accounts{command, set.Changed("sandbox"), &d.messages}
 }
 
 func (d *tuiFixture) config() session.Config {

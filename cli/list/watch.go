@@ -80,7 +80,7 @@ func (w *Watch) Run(cmd *cobra.Command, s *session.Session, show func() error) e
 		s.Trace = streams.Err
 	}
 	warned := ""
-	for at, first := s.Output.Clock(), true; ; first = false {
+	for at, first := s.Output.Now(), true; ; first = false {
 		var frame, notes bytes.Buffer
 		inner := *streams
 		if inner.Quiet = streams.Quiet || streaming && !first; !streaming {

@@ -49,14 +49,6 @@ type Options struct {
 	Changes *Changes
 }
 
-// Clock returns the time.
-func (o *Options) Clock() time.Time {
-	if o.Now == nil {
-		return time.Now()
-	}
-	return o.Now()
-}
-
 // Bind declares the flags.
 func (o *Options) Bind(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Format, "output", "o", "",

@@ -104,7 +104,7 @@ func Environment() func(name string) string {
 
 // New makes a session. Nothing is read yet.
 func New(s *command.Streams, env func(string) string, version string) *Session {
-	made := &Session{Streams: s, Version: version, env: env}
+	made := &Session{Streams: s, Version: version, Output: output.Options{Now: time.Now}, env: env}
 	made.secrets = sync.OnceValues(made.newSecrets)
 	return made
 }
