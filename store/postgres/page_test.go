@@ -21,9 +21,7 @@ func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 			}
 			inSearch(t, db, query, func(v view, s *search, total int64) {
 				list := wholeList(t, v, s)
-				if int64(len(list)) != total {
-					t.Errorf("%s: the total is %d, want %d", filter.name, total, len(list))
-				}
+				storetest.Equal(t, filter.name+": the total", total, int64(len(list)))
 				pages := (total + perPage - 1) / perPage
 				for _, page := range slices.Compact([]int64{1, min(20, pages), pages/2 + 1, max(pages-20, 1), pages}) {
 					requireSamePage(t, v, s, page, list)

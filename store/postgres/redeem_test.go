@@ -422,31 +422,18 @@ func newUser(t *testing.T, db *DB, id string) string {
 	return id
 }
 
-// requireExact compares the counters with the redemptions: the units held, and the idempotency keys, of which there
-// must be so many, each with a redemption of the same client.
+// requireExact compares the counters with the redemptions: the units held, and the number of idempotency keys, each of
+// which has a redemption of the same client.
 func requireExact(t *testing.T, db *DB, keys int) {
 	t.Helper()
-	var wrong int
-	noError(t, db.reads.QueryRow(t.Context(), `
+	storetest.Equal(t, "perks whose units held differ from the redemptions", read[int](t, db, `
 		SELECT count(*) FROM perk_stock AS s
-		WHERE held <> (SELECT count(*) FROM redemptions AS r WHERE r.perk_id = s.perk_id)
-			OR held > stock`).Scan(&wrong))
-	if wrong > 0 {
-		t.Errorf("for %d perks the units held differ from the redemptions", wrong)
-	}
-	noError(t, db.reads.QueryRow(t.Context(), `
-		SELECT count(*) FROM (SELECT FROM redemptions GROUP BY user_id,
-			perk_id HAVING count(*) > 1) AS double`).Scan(&wrong))
-	if wrong > 0 {
-		t.Errorf("%d users have redeemed a perk twice", wrong)
-	}
-	var kept int
-	noError(t, db.reads.QueryRow(t.Context(), `
+		WHERE held <> (SELECT count(*) FROM redemptions AS r WHERE r.perk_id = s.perk_id) OR held > stock`), 0)
+	storetest.Equal(t, "users who have redeemed a perk twice", read[int](t, db, `
+		SELECT count(*) FROM (SELECT FROM redemptions GROUP BY user_id, perk_id HAVING count(*) > 1) AS double`), 0)
+	storetest.Equal(t, "idempotency keys", read[int](t, db, `
 		SELECT count(*) FROM idempotency_keys AS k JOIN redemptions AS r ON r.id = k.redemption_id
-			AND r.client_id = k.client_id`).Scan(&kept))
-	if kept != keys {
-		t.Errorf("%d idempotency keys are kept, want %d", kept, keys)
-	}
+			AND r.client_id = k.client_id`), keys)
 }
 
 func TestAStoredFingerprintOfTheWrongLengthIsAnError(t *testing.T) {

@@ -44,10 +44,9 @@ func TestAWriteIsDoneOnceWhereverItsConnectionIsCut(t *testing.T) {
 	}
 }
 
-func stockOf(t *testing.T, db *DB) (units int) {
+func stockOf(t *testing.T, db *DB) int {
 	t.Helper()
-	noError(t, db.reads.QueryRow(t.Context(), `SELECT stock FROM perk_stock`).Scan(&units))
-	return units
+	return read[int](t, db, `SELECT stock FROM perk_stock`)
 }
 
 func TestACommitWithAnUnknownOutcomeIsNotRepeated(t *testing.T) {

@@ -35,9 +35,7 @@ func requireNumbered(t *testing.T, db *DB, after store.AuditPosition) {
 			t.Fatalf("entry %d is about %s", n, entry.Subject)
 		}
 	}
-	if n != 1000 {
-		t.Errorf("the log has %d entries, want 1000", n)
-	}
+	storetest.Equal(t, "entries", n, 1000)
 }
 
 func TestTheNextProgramsMoveTheEntriesOfAnImportThatDied(t *testing.T) {

@@ -28,9 +28,7 @@ func TestEveryCommitIsOnTheDiskAndEveryReferenceIsChecked(t *testing.T) {
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1"} {
 		noError(t, db.write(t.Context(), "look", func(s *session) error {
 			got, err := store.One(s, store.ScanValue[string], `PRAGMA `+pragma)
-			if got != want {
-				t.Errorf("%s is %q, want %q", pragma, got, want)
-			}
+			storetest.Equal(t, pragma, got, want)
 			return err
 		}))
 	}

@@ -28,10 +28,8 @@ func TestEachDatabaseIsNewAndEmptyAndDroppedAfterItsTest(t *testing.T) {
 				address := database(t)
 				conn := connect(t, address)
 				dropped = one[string](t, conn, `SELECT current_database()`)
-				if n := one[int](t, conn, `SELECT count(*) FROM pg_class
-					WHERE relnamespace = 'public'::regnamespace`); n != 0 {
-					t.Errorf("a new database has %d tables", n)
-				}
+				storetest.Equal(t, "tables of a new database", one[int](t, conn, `SELECT count(*) FROM pg_class
+					WHERE relnamespace = 'public'::regnamespace`), 0)
 				execute(t, conn, `CREATE TABLE rows (n int)`)
 				if other := database(t); other == address {
 					t.Errorf("%s was used twice", address)
@@ -74,9 +72,8 @@ func TestANamedServerIsUsed(t *testing.T) {
 		wantIn(t, said, name+" "+directory)
 	}
 	conn := connect(t, c.DSN("postgres"))
-	if n := one[int](t, conn, `SELECT count(*) FROM pg_database WHERE datname LIKE 'perks%'`); n != 0 {
-		t.Errorf("%d databases were left on the server", n)
-	}
+	storetest.Equal(t, "databases left on the server",
+		one[int](t, conn, `SELECT count(*) FROM pg_database WHERE datname LIKE 'perks%'`), 0)
 }
 
 func TestATestFailsWithoutAServer(t *testing.T) {
@@ -123,14 +120,10 @@ func TestAMigratedDatabaseIsRestoredForReuse(t *testing.T) {
 					return one[int](t, conn, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
 						AND query LIKE '%-- busy'`) == 0
 				})
-				if n := one[int](t, conn, `SELECT sum(n) FROM first`); n != 42 {
-					t.Errorf("the first row holds %d, want 42", n)
-				}
+				storetest.Equal(t, "the first row", one[int](t, conn, `SELECT sum(n) FROM first`), 42)
 				execute(t, conn, `INSERT INTO rows DEFAULT VALUES`, `UPDATE first SET n = 43`,
 					`INSERT INTO first VALUES (1)`)
-				if id := one[int](t, conn, `SELECT sum(id) FROM rows`); id != 1 {
-					t.Errorf("the ids of the rows are %d together, want 1", id)
-				}
+				storetest.Equal(t, "the sum of the ids", one[int](t, conn, `SELECT sum(id) FROM rows`), 1)
 				execute(t, conn, `INSERT INTO others VALUES (1)`)
 				if _, err := conn.Exec(t.Context(), `DELETE FROM rows`); code(err) != "P0001" {
 					t.Errorf("deleting rows returned %v, want the trigger's error", err)

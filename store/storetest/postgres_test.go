@@ -78,9 +78,7 @@ func TestAKilledServerRestartsWithItsData(t *testing.T) {
 		t.Errorf("killing it again: %v", err)
 	}
 	noError(t, c.Restart(t.Context()))
-	if n := one[int](t, connect(t, c.DSN("d")), `SELECT n FROM rows`); n != 42 {
-		t.Errorf("the row holds %d, want 42", n)
-	}
+	storetest.Equal(t, "the row", one[int](t, connect(t, c.DSN("d")), `SELECT n FROM rows`), 42)
 	if err := c.Restart(t.Context()); err == nil {
 		t.Error("a running server was started again")
 	}

@@ -268,9 +268,7 @@ func TestPropertiesOfTwoReplicas(t *testing.T) {
 			})
 		}
 		noError(t, group.Wait())
-		if made := len(collect(one, one.ExportProperties(t.Context()))); made != 22 {
-			t.Errorf("there are %d properties, want those of 20 keys and of two imports", made)
-		}
+		one.equal("properties of 20 keys and of two imports", len(collect(one, one.ExportProperties(t.Context()))), 22)
 	})
 }
 
