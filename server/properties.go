@@ -75,8 +75,6 @@ func propertyMembers(c echo.Context) ([]api.Member, error) {
 		func(form url.Values) []api.Member { return api.FormListMembers(form, "images") })
 }
 
-// updateProperty checks that the caller is the owner, then the patch, then If-Match (RFC 9110, section 13.2.2), all
-// while nobody else can write the record.
 func (s *service) updateProperty(c echo.Context) error {
 	id, err := propertyID(c)
 	if err != nil {
@@ -87,23 +85,15 @@ func (s *service) updateProperty(c echo.Context) error {
 		return err
 	}
 	patch, invalid := api.ParsePropertyPatchOf(id, members)
-	// The check may still run after the handler has returned and echo has reused its context.
-	clientID, header := callerOf(c).ClientID, c.Request().Header
-	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(
-		record *store.PropertyRecord,
-	) error {
-		if err := checkOwner(clientID, *record); err != nil {
-			return err
-		}
-		if invalid != nil {
-			return invalid
-		}
-		if err := checkIfMatch(header, record.Property, fmt.Sprintf("Property %d", id)); err != nil {
-			return err
-		}
-		patch.Apply(&record.Property)
-		return nil
-	})
+	check := mayChange(c, invalid)
+	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(callerOf(c).ClientID), s.now(),
+		func(record *store.PropertyRecord) error {
+			if err := check(*record); err != nil {
+				return err
+			}
+			patch.Apply(&record.Property)
+			return nil
+		})
 	if err != nil {
 		return err
 	}
@@ -115,19 +105,29 @@ func (s *service) deleteProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	clientID, header := callerOf(c).ClientID, c.Request().Header // as in updateProperty
-	err = s.config.Live.DeleteProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(
-		record store.PropertyRecord,
-	) error {
-		if err := checkOwner(clientID, record); err != nil {
-			return err
-		}
-		return checkIfMatch(header, record.Property, fmt.Sprintf("Property %d", id))
-	})
+	err = s.config.Live.DeleteProperty(c.Request().Context(), id, store.ClientActor(callerOf(c).ClientID), s.now(),
+		mayChange(c, nil))
 	if err != nil {
 		return err
 	}
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, api.Message{Message: api.MessagePropertyDeleted})
+}
+
+// mayChange returns a check that the caller owns a listing, then that what it asks for is valid, then If-Match (RFC
+// 9110, section 13.2.2), for a store that lets nobody else write the record meanwhile. The check may still run after
+// the handler has returned and echo has reused its context.
+func mayChange(c echo.Context, invalid error) func(store.PropertyRecord) error {
+	clientID, header := callerOf(c).ClientID, c.Request().Header
+	return func(record store.PropertyRecord) error {
+		switch {
+		case record.Owner != clientID:
+			return api.Errorf(api.CodeForbidden,
+				"Property %d belongs to another client, and only its owner may change it.", record.ID)
+		case invalid != nil:
+			return invalid
+		}
+		return checkIfMatch(header, record.Property, fmt.Sprintf("Property %d", record.ID))
+	}
 }
 
 // propertyID returns the id in the path. An invalid one is not found.
@@ -138,14 +138,6 @@ func propertyID(c echo.Context) (int64, error) {
 		return 0, api.Errorf(api.CodeNotFound, "There is no property %q.", text)
 	}
 	return id, nil
-}
-
-func checkOwner(clientID string, record store.PropertyRecord) error {
-	if record.Owner != clientID {
-		return api.Errorf(api.CodeForbidden, "Property %d belongs to another client, and only its owner may change it.",
-			record.ID)
-	}
-	return nil
 }
 
 // checkIfMatch compares If-Match with the ETag that GET would return now.

@@ -19,16 +19,13 @@ import (
 // on one of them waits in Conn.Admit until there is space outside of the reserve.
 type Limited struct {
 	net.Listener
-	limit   int
-	reserve int // of them
+	reserve int // of the limit
 
 	mu       sync.Mutex
 	changed  sync.Cond
 	closed   bool
-	open     int
+	stats    Stats
 	reserved int // of the open ones, those in the reserve
-	evicted  int // connections that were closed to make space
-	refused  int // requests that found no space outside of the reserve
 	// of net.Conn, longest first; also those in the reserve that have sent nothing yet
 	idle    *list.List
 	entries map[net.Conn]*list.Element // of idle
@@ -40,7 +37,7 @@ const maxReserve = 64
 
 // Limit limits the connections of a listener. A tenth of them, at most maxReserve, is the reserve.
 func Limit(l net.Listener, limit int) *Limited {
-	limited := &Limited{Listener: l, limit: limit, reserve: min(limit/10, maxReserve),
+	limited := &Limited{Listener: l, stats: Stats{Limit: limit}, reserve: min(limit/10, maxReserve),
 		idle: list.New(), entries: map[net.Conn]*list.Element{}, waiting: list.New()}
 	limited.changed.L = &limited.mu
 	return limited
@@ -57,7 +54,7 @@ type Stats struct {
 func (l *Limited) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Stats{l.open, l.limit, l.evicted, l.refused}
+	return l.stats
 }
 
 // Accept returns the next connection, once there is space for it.
@@ -68,7 +65,7 @@ func (l *Limited) Accept() (net.Conn, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.open >= l.limit && !l.closed {
+	for l.stats.Open >= l.stats.Limit && !l.closed {
 		if !l.evict(func(*Conn) bool { return true }) {
 			if longest := l.waiting.Front(); longest != nil {
 				l.waiting.Remove(longest).(waiter).admitted <- false
@@ -80,7 +77,7 @@ func (l *Limited) Accept() (net.Conn, error) {
 		_ = conn.Close() // it was not served
 		return nil, net.ErrClosed
 	}
-	l.open++
+	l.stats.Open++
 	accepted := &Conn{Conn: conn, listener: l}
 	if l.isFull() {
 		l.reserved++
@@ -90,7 +87,7 @@ func (l *Limited) Accept() (net.Conn, error) {
 }
 
 // isFull reports whether there are more connections than fit outside of the reserve.
-func (l *Limited) isFull() bool { return l.open-l.reserved > l.limit-l.reserve }
+func (l *Limited) isFull() bool { return l.stats.Open-l.reserved > l.stats.Limit-l.reserve }
 
 // evict closes the first idle connection that may be closed.
 func (l *Limited) evict(may func(*Conn) bool) bool {
@@ -98,7 +95,7 @@ func (l *Limited) evict(may func(*Conn) bool) bool {
 		if conn := entry.Value.(net.Conn); may(connOf(conn)) {
 			l.idle.Remove(entry)
 			delete(l.entries, conn)
-			l.evicted++
+			l.stats.Evicted++
 			go conn.Close() // it takes the lock, and over TLS also some time
 			return true
 		}
@@ -109,7 +106,7 @@ func (l *Limited) evict(may func(*Conn) bool) bool {
 func (l *Limited) release(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open--
+	l.stats.Open--
 	if c.isReserved {
 		l.reserved--
 	}
@@ -122,7 +119,7 @@ func (l *Limited) release(c *Conn) {
 }
 
 // hasSpace reports whether another connection fits outside of the reserve.
-func (l *Limited) hasSpace() bool { return l.open-l.reserved < l.limit-l.reserve }
+func (l *Limited) hasSpace() bool { return l.stats.Open-l.reserved < l.stats.Limit-l.reserve }
 
 func (l *Limited) leaveReserve(c *Conn) {
 	c.isReserved = false
@@ -208,7 +205,7 @@ func (c *Conn) Admit(ctx context.Context) bool {
 	if !c.isReserved {
 		return true
 	}
-	l.refused++
+	l.stats.Refused++
 	return admitted
 }
 

@@ -121,20 +121,18 @@ func (t *Telemetry) Watch(connections *listen.Limited, certificate *listen.Certi
 	if t.Metrics == nil {
 		return
 	}
-	gauge := func(name, help string, read func() float64) {
-		t.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+	gauge := func(name, help string, read func() int64) {
+		options := prometheus.GaugeOpts{Name: name, Help: help}
+		t.Metrics.MustRegister(prometheus.NewGaugeFunc(options, func() float64 { return float64(read()) }))
 	}
-	gauge("perks_http_connections", "Open client connections.", func() float64 {
-		return float64(connections.Stats().Open)
-	})
-	gauge("perks_http_connections_max", "Maximum number of client connections. More wait, or replace an idle one.",
-		func() float64 {
-			return float64(connections.Stats().Limit)
-		})
 	counter := func(name, help string, read func() int) {
 		options := prometheus.CounterOpts{Name: name, Help: help}
 		t.Metrics.MustRegister(prometheus.NewCounterFunc(options, func() float64 { return float64(read()) }))
 	}
+	gauge("perks_http_connections", "Open client connections.",
+		func() int64 { return int64(connections.Stats().Open) })
+	gauge("perks_http_connections_max", "Maximum number of client connections. More wait, or replace an idle one.",
+		func() int64 { return int64(connections.Stats().Limit) })
 	counter("perks_http_connections_evicted_total", "Idle connections that were closed to make space for others.",
 		func() int { return connections.Stats().Evicted })
 	counter("perks_http_connections_refused_total",
@@ -142,7 +140,7 @@ func (t *Telemetry) Watch(connections *listen.Limited, certificate *listen.Certi
 		func() int { return connections.Stats().Refused })
 	if certificate != nil {
 		gauge("perks_tls_certificate_expiry_timestamp_seconds", "When the server's certificate expires, in Unix time.",
-			func() float64 { return float64(certificate.Leaf().NotAfter.Unix()) })
+			func() int64 { return certificate.Leaf().NotAfter.Unix() })
 	}
 }
 
