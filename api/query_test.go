@@ -199,20 +199,19 @@ func TestPartsOfQueries(t *testing.T) {
 }
 
 func TestFormattedQueries(t *testing.T) {
+	perks := func(f api.PerkFilter) string { return api.FormatQuery(api.PerkFilterFields, f) }
+	flats := func(f api.PropertyFilter) string { return api.FormatQuery(api.PropertyFilterFields, f) }
 	for want, got := range map[string]string{
-		"": api.FormatQuery(api.PerkFilterFields, api.PerkFilter{}),
-		"free coffee 12:30 -50%": api.FormatQuery(api.PerkFilterFields,
-			api.PerkFilter{Query: "free coffee 12:30 -50%"}),
-		`"city:rome" "c:x" "<5" a "" "\"b\\" "x:\""`: api.FormatQuery(api.PerkFilterFields,
+		"":                       perks(api.PerkFilter{}),
+		"free coffee 12:30 -50%": perks(api.PerkFilter{Query: "free coffee 12:30 -50%"}),
+
+		`"city:rome" "c:x" "<5" a "" "\"b\\" "x:\""`: perks(
 			api.PerkFilter{Query: `city:rome c:x <5 a  "b\ x:"`}),
-		`free coffee city:Zürich category:"food & drink" near:47.3769,` +
-			`-8.5 <2.5km +expired`: api.FormatQuery(api.PerkFilterFields, everyFilter(t)),
-		"price:100..250 bedrooms:2.. " +
-			"+own": api.FormatQuery(api.PropertyFilterFields,
-			api.PropertyFilter{MinPrice: new(price(t, "100")), MaxPrice: new(price(t, "250")), MinBedrooms: new(2),
-				Own: true}),
-		"price:..250 bedrooms:2": api.FormatQuery(api.PropertyFilterFields,
-			api.PropertyFilter{MaxPrice: new(price(t, "250")), MinBedrooms: new(2), MaxBedrooms: new(2)}),
+		`free coffee city:Zürich category:"food & drink" near:47.3769,-8.5 <2.5km +expired`: perks(everyFilter(t)),
+		"price:100..250 bedrooms:2.. +own": flats(api.PropertyFilter{
+			MinPrice: new(price(t, "100")), MaxPrice: new(price(t, "250")), MinBedrooms: new(2), Own: true}),
+		"price:..250 bedrooms:2": flats(api.PropertyFilter{
+			MaxPrice: new(price(t, "250")), MinBedrooms: new(2), MaxBedrooms: new(2)}),
 		"perk:spa user:ann status:voided since:2026-03-01T00:00:00Z until:2026-03-02T09:00:00.000005Z " +
 			"+own": api.FormatQuery(api.RedemptionFilterFields, ofRedemptions),
 		"ali": api.FormatQuery(api.UserFilterFields, api.UserFilter{Prefix: "ali"}),
