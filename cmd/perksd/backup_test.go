@@ -77,7 +77,7 @@ func TestABackupGoesPastAPooler(t *testing.T) {
 	o := newOperatorOf(t, bouncer.String())
 	o.must("migrate")
 	said := o.run("backup", o.path("copy.dump")).stderr
-	if !strings.Contains(said, "PostgreSQL's own host (or the folder of its socket) in place of HOST") {
+	if !strings.Contains(said, "PostgreSQL's own host (or the directory of its socket) in place of HOST") {
 		t.Fatalf("it does not say what to replace: %s", said)
 	}
 	_, line, _ := strings.Cut(strings.TrimSpace(said), "with: ")

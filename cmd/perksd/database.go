@@ -430,7 +430,7 @@ func (d *postgresDatabase) direct(ctx context.Context) (
 	advice = "past the pooler at " + d.servers() + ", and so with the address at which the pooler reaches PostgreSQL "
 	if server.Host == "" {
 		advice = "past the pooler at " + d.servers() +
-			", and so with PostgreSQL's own host (or the folder of its socket) in place of HOST, "
+			", and so with PostgreSQL's own host (or the directory of its socket) in place of HOST, "
 	}
 	return &past, advice, server, nil
 }

@@ -35,19 +35,19 @@ const (
 
 func (p *program) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "dev [FOLDER]",
+		Use:   "dev [DIRECTORY]",
 		Short: "Serve sample data on this computer, for development",
 		Long: "Serve sample data on this computer, for development: a sandbox too, and a client that has every\n" +
 			"scope and owns the properties.\n\n" +
-			"It prints the command that logs perksctl in, and serves until Ctrl+C. It keeps the data in FOLDER for\n" +
-			"the next start; without FOLDER, it deletes the data when it stops. If port 8080 is in use, it takes\n" +
-			"the next free one. It ignores --database and --sandbox-database.",
+			"It prints the command that logs perksctl in, and serves until Ctrl+C. It keeps the data in DIRECTORY\n" +
+			"for the next start; without DIRECTORY, it deletes the data when it stops. If port 8080 is in use, it\n" +
+			"takes the next free one. It ignores --database and --sandbox-database.",
 		Example: "  perksd dev\n  perksd dev .dev",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
-			return command.Exactly("FOLDER")(cmd, args)
+			return command.Exactly("DIRECTORY")(cmd, args)
 		},
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -56,10 +56,10 @@ func (p *program) devCommand() *cobra.Command {
 		}
 		directory, err := os.MkdirTemp("", "perksd-dev-*")
 		if err != nil {
-			return fmt.Errorf("no temporary folder can be made: %w", err)
+			return fmt.Errorf("no temporary directory can be made: %w", err)
 		}
 		fmt.Fprintln(p.Out,
-			"The data will be deleted when the server stops. To keep it, name a folder: perksd dev FOLDER")
+			"The data will be deleted when the server stops. To keep it, name a directory: perksd dev DIRECTORY")
 		return errors.Join(p.dev(cmd.Context(), directory), os.RemoveAll(directory))
 	}
 	return cmd
@@ -68,17 +68,17 @@ func (p *program) devCommand() *cobra.Command {
 func (p *program) dev(ctx context.Context, directory string) error {
 	directory, err := filepath.Abs(directory) // the other terminal may be elsewhere
 	if err != nil {
-		return fmt.Errorf("the folder cannot be found: %w", err)
+		return fmt.Errorf("the directory cannot be found: %w", err)
 	}
 	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return fmt.Errorf("the folder cannot be made: %w", err)
+		return fmt.Errorf("the directory cannot be made: %w", err)
 	}
 	lock := flock.New(filepath.Join(directory, devLock), flock.SetPermissions(0o600))
 	switch isFree, err := lock.TryLock(); {
 	case err != nil:
-		return fmt.Errorf("the folder cannot be locked: %w", err)
+		return fmt.Errorf("the directory cannot be locked: %w", err)
 	case !isFree:
-		return fmt.Errorf("another perksd dev serves %s. Stop it, or name another folder", directory)
+		return fmt.Errorf("another perksd dev serves %s. Stop it, or name another directory", directory)
 	}
 	defer lock.Close()
 	listener, err := devListener()

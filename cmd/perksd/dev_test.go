@@ -90,9 +90,9 @@ func TestReadmesFirstRedemption(t *testing.T) {
 	}
 }
 
-func TestDevKeepsItsFolder(t *testing.T) {
+func TestDevKeepsItsDirectory(t *testing.T) {
 	o := newOperatorOf(t, "")
-	directory := o.path("a folder")
+	directory := o.path("a directory")
 	taken, err := net.Listen("tcp", "127.0.0.1:8080")
 	if err == nil { // else another program has the port
 		defer taken.Close()
@@ -117,7 +117,8 @@ func TestDevKeepsItsFolder(t *testing.T) {
 	if err != nil || !strings.Contains(output, statuses) { // with that of the first line
 		t.Errorf("the first start: %v\n%s", err, output)
 	}
-	o.refuses(exitFailure, "another perksd dev serves "+directory+". Stop it, or name another folder", "dev", directory)
+	o.refuses(exitFailure, "another perksd dev serves "+directory+". Stop it, or name another directory", "dev",
+		directory)
 	stop()
 	if info, err := os.Stat(filepath.Join(directory, "dev.secret")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the secret: %v, %v", info, err)
@@ -133,7 +134,7 @@ func TestDevKeepsItsFolder(t *testing.T) {
 	stop()
 }
 
-func TestDevRemovesItsTemporaryFolder(t *testing.T) {
+func TestDevRemovesItsTemporaryDirectory(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	said, stop := newOperatorOf(t, "").develop()
 	if made, _ := filepath.Glob(filepath.Join(os.TempDir(), "perksd-dev-*", devDatabase)); len(made) != 1 ||

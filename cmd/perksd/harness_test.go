@@ -125,7 +125,7 @@ func (o *operator) file(name, content string) string {
 var librariesWords = regexp.MustCompile(`strconv\.|(^| )(yaml|json|template|x509|tls|csv|exec|fs):|dial ` +
 	`(tcp|unix)|net/http|fork/exec|%!|\b(open|read|write|stat|mkdir) [^ ]*/[^ ]*: |` +
 	`parsing time|invalid character|unexpected EOF|cannot unmarshal|Go value|interface \{\}|unknown ` +
-	`flag|shorthand|invalid argument "|no such (host|file)|exit status|is a directory|context (deadline|canceled)`)
+	`flag|shorthand|invalid argument "|no such (host|file)|exit status|context (deadline|canceled)`)
 
 // outcome is the result of a command.
 type outcome struct {

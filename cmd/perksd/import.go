@@ -175,7 +175,7 @@ func (p *program) openImport(
 		return nil, "", command.Usagef("%s", command.Plain(err))
 	}
 	if info, err := opened.Stat(); err == nil && info.IsDir() {
-		return nil, "", errors.Join(command.Usagef("%s is a folder", name), opened.Close())
+		return nil, "", errors.Join(command.Usagef("%s is a directory", name), opened.Close())
 	}
 	return opened, read, nil
 }
