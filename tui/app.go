@@ -385,7 +385,7 @@ func (a *App) End() (drafts, lost []string) {
 func Crashed(reason any, keep func(report string) (path string, err error)) error {
 	crash, ok := reason.(*Crash)
 	if !ok {
-		crash = NewCrash(reason)
+		crash = newCrash(reason)
 	}
 	return reportCrash(crash, keep)
 }

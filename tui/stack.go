@@ -344,8 +344,15 @@ type Crash struct {
 
 func (c *Crash) Error() string { return "the terminal UI failed: " + c.Panic }
 
-// NewCrash makes a Crash of what recover returned. Call it where the stack is still that of the panic.
-func NewCrash(reason any) *Crash { return &Crash{fmt.Sprint(reason), string(debug.Stack())} }
+// newCrash makes a Crash of what recover returned. Call it where the stack is still that of the panic.
+func newCrash(reason any) *Crash { return &Crash{fmt.Sprint(reason), string(debug.Stack())} }
+
+// Catch takes a panic. Defer it.
+func Catch(take func(*Crash)) {
+	if reason := recover(); reason != nil {
+		take(newCrash(reason))
+	}
+}
 
 // Guard keeps a panic from leaving the terminal unusable. It quits as usual, which restores the terminal,
 // and keeps the crash. Without it, a panic in a command would end the process.
@@ -357,7 +364,7 @@ type Guard struct {
 
 // Init starts the model, and waits for panics in View.
 func (g *Guard) Init() (cmd tea.Cmd) {
-	defer g.endOnPanic(&cmd)
+	defer Catch(func(crash *Crash) { g.crash, cmd = crash, tea.Quit })
 	await := func() tea.Msg { <-g.crashed; return tea.Quit() }
 	return tea.Batch(await, g.guard(g.model.Init()))
 }
@@ -370,7 +377,7 @@ func (g *Guard) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	if g.crash != nil {
 		return g, tea.Quit
 	}
-	defer g.endOnPanic(&cmd)
+	defer Catch(func(crash *Crash) { g.crash, cmd = crash, tea.Quit })
 	_, cmd = g.model.Update(msg)
 	return g, g.guard(cmd)
 }
@@ -380,19 +387,11 @@ func (g *Guard) View() (view string) {
 	if g.crash != nil {
 		return ""
 	}
-	defer func() {
-		if reason := recover(); reason != nil {
-			g.crash = NewCrash(reason)
-			close(g.crashed)
-		}
-	}()
+	defer Catch(func(crash *Crash) {
+		g.crash = crash
+		close(g.crashed)
+	})
 	return g.model.View()
-}
-
-func (g *Guard) endOnPanic(cmd *tea.Cmd) {
-	if reason := recover(); reason != nil {
-		g.crash, *cmd = NewCrash(reason), tea.Quit
-	}
 }
 
 // guard guards a command, and the commands of a batch that it returns.
@@ -401,11 +400,7 @@ func (g *Guard) guard(cmd tea.Cmd) tea.Cmd {
 		return nil
 	}
 	return func() (msg tea.Msg) {
-		defer func() {
-			if reason := recover(); reason != nil {
-				msg = NewCrash(reason)
-			}
-		}()
+		defer Catch(func(crash *Crash) { msg = crash })
 		msg = cmd()
 		if batch, ok := msg.(tea.BatchMsg); ok {
 			for i, inner := range batch {

@@ -105,11 +105,7 @@ func (s *session) run(cmd tea.Cmd) {
 	}
 	s.running++
 	go func() {
-		defer func() {
-			if reason := recover(); reason != nil {
-				s.send(message{tui.NewCrash(reason), true})
-			}
-		}()
+		defer tui.Catch(func(crash *tui.Crash) { s.send(message{crash, true}) })
 		s.send(message{cmd(), true})
 	}()
 }
