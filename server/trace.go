@@ -172,6 +172,10 @@ func (s tracedStore) Perk(ctx context.Context, id string) (api.Perk, error) {
 	return span(ctx, s, "Perk", s.Store.Perk, id)
 }
 
+func (s tracedStore) ListUsers(ctx context.Context, query store.UserQuery) (store.List[store.User], error) {
+	return span(ctx, s, "ListUsers", s.Store.ListUsers, query)
+}
+
 func (s tracedStore) Categories(ctx context.Context) ([]api.Category, error) {
 	list := func(ctx context.Context, _ any) ([]api.Category, error) { return s.Store.Categories(ctx) }
 	return span(ctx, s, "Categories", list, nil)
@@ -202,6 +206,10 @@ func (s tracedStore) ListRedemptions(
 	return span(ctx, s, "ListRedemptions", s.Store.ListRedemptions, q)
 }
 
+func (s tracedStore) ReportRedemptions(ctx context.Context, query store.ReportQuery) (api.Report, error) {
+	return span(ctx, s, "ReportRedemptions", s.Store.ReportRedemptions, query)
+}
+
 func (s tracedStore) DecideRedemption(
 	ctx context.Context, id string, decision store.Decision, by store.Actor, at time.Time,
 ) (api.RedemptionRecord, error) {
@@ -209,6 +217,18 @@ func (s tracedStore) DecideRedemption(
 		return s.Store.DecideRedemption(ctx, id, decision, by, at)
 	}
 	return span(ctx, s, "DecideRedemption", decide, id)
+}
+
+func (s tracedStore) ListProperties(
+	ctx context.Context, query store.PropertyQuery,
+) (store.List[api.Property], error) {
+	return span(ctx, s, "ListProperties", s.Store.ListProperties, query)
+}
+
+func (s tracedStore) CreateProperty(
+	ctx context.Context, creation store.PropertyCreation,
+) (store.CreatedProperty, error) {
+	return span(ctx, s, "CreateProperty", s.Store.CreateProperty, creation)
 }
 
 func (s tracedStore) Property(ctx context.Context, id int64) (store.PropertyRecord, error) {

@@ -95,6 +95,26 @@ func TestASpanOfTheDatabaseHasTheCodeThatTheCallerGets(t *testing.T) {
 	}
 }
 
+// Every request but those for events has spans of what it asks the store.
+func TestARequestHasSpansOfTheStore(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	s := servertest.Start(t, func(c *server.Config) { c.Tracer = trace.NewTracerProvider(trace.WithSyncer(spans)) })
+	s.ImportUsers("alice")
+	token := s.Token()
+	for path, want := range map[string]string{
+		"/perks": "ListPerks", "/perks/tea": "Perk", "/perks/categories": "Categories", "/users": "ListUsers",
+		"/perks/users/alice?type=redeemed": "ListRedemptions", "/redemptions": "ListRedemptions",
+		"/redemptions/none": "Redemption", "/reports/redemptions?by=perk": "ReportRedemptions",
+		"/perks/tea/eligibility?user_id=alice": "Eligibility", "/properties": "ListProperties",
+	} {
+		spans.Reset()
+		s.Get(token, s.LiveURL()+path)
+		named(t, spans, "store."+want)
+	}
+	s.Status(token, "POST", s.LiveURL()+"/properties", `{"title":"Loft","price_pw":"1"}`)
+	named(t, spans, "store.CreateProperty")
+}
+
 // TestSampling sends a traceparent header. An untrusted caller can neither request that it is recorded nor prevent it.
 func TestSampling(t *testing.T) {
 	for _, test := range []struct {
