@@ -86,7 +86,7 @@ func (c *crowd) isOpenTo(what string, isAll bool) {
 		}
 		authorise(request)
 		var response *http.Response
-		for range 5 { // the machine may be busy with other tests; whoever holds the connections does so for longer
+		for range 8 { // the machine may be busy with other tests; whoever holds the connections does so for 10 s
 			if response, err = fresh.Do(request); err == nil {
 				break
 			}
