@@ -113,10 +113,11 @@ func (e *EligibilityCheck) askAll(ctx context.Context, c *client.Client) {
 			pairs[i] = question.Pair
 		}
 		answers, err := c.Eligibilities(ctx, pairs)
-		isOne := len(now) > 1 && api.CodeOf(err) == api.CodeValidationFailed // of the pairs, so the others are good
+		// One invalid pair has the service refuse all, so each is asked about by itself.
+		mustSplit := len(now) > 1 && api.CodeOf(err) == api.CodeValidationFailed
 		for i, question := range now {
 			switch {
-			case isOne:
+			case mustSplit:
 				question.answer, question.err = c.Eligibility(ctx, question.PerkID, question.UserID)
 			case err != nil:
 				question.err = err
