@@ -21,103 +21,102 @@ func Wrap(text string, width int) []string {
 			lines = append(lines, strings.TrimRight(paragraph, " "))
 			continue
 		}
-		lines, style = wrapParagraph(lines, style, pieces(paragraph, width), width)
+		lines, style = wrapParagraph(lines, style, narrow(paragraph, width), width)
 	}
 	return lines
 }
 
-// piece is a part of a line: a character, or an escape sequence that styles.
-type piece struct {
-	text  string
-	width int
-}
-
-func (p piece) styles() bool { return p.text[0] == '\x1b' }
-
-func pieces(line string, width int) []piece {
-	all := make([]piece, 0, len(line))
-	for len(line) > 0 {
-		text, cells := FirstCharacter(line)
-		line = line[len(text):]
-		if cells > width {
-			text, cells = ellipsis, 1
-		}
-		all = append(all, piece{text, cells})
+// narrow replaces characters that are wider than a line.
+func narrow(line string, width int) string {
+	if width >= 4 || isASCII(line) { // none is wider
+		return line
 	}
-	return all
+	var out strings.Builder
+	for len(line) > 0 {
+		character, cells := FirstCharacter(line)
+		if line = line[len(character):]; cells > width {
+			character = ellipsis
+		}
+		out.WriteString(character)
+	}
+	return out.String()
 }
 
 // wrapParagraph appends the lines of a paragraph, and returns the style in which it ends.
-func wrapParagraph(lines []string, style string, all []piece, width int) ([]string, string) {
+func wrapParagraph(lines []string, style, text string, width int) ([]string, string) {
 	for {
-		first, end, next := fillLine(all, width)
-		var line strings.Builder
-		line.WriteString(style)
-		for i, p := range all[:end] {
-			if p.styles() {
-				style = styleAfter(style, p.text)
-			}
-			if p.styles() || i >= first {
-				line.WriteString(p.text)
-			}
+		first, end, next := fillLine(text, width)
+		line := style + strings.Join(stylesIn(text[:first]), "") + text[first:end]
+		if style = styleAfter(style, stylesIn(text[:end])...); style != "" {
+			line += resetStyle
 		}
-		if style != "" {
-			line.WriteString(resetStyle)
-		}
-		for _, p := range all[end:next] {
-			style = styleAfter(style, p.text)
-		}
-		lines = append(lines, line.String())
-		if all = all[next:]; len(all) == 0 {
+		lines = append(lines, line)
+		style = styleAfter(style, stylesIn(text[end:next])...)
+		if text = text[next:]; text == "" {
 			return lines, style
 		}
 	}
 }
 
-// styleAfter adds an escape sequence to the styles in force.
-func styleAfter(style, sequence string) string {
-	switch {
-	case sequence == resetStyle || sequence == "\x1b[m":
-		return ""
-	case strings.HasPrefix(sequence, "\x1b[") && strings.HasSuffix(sequence, "m"):
-		return style + sequence
+// stylesIn returns the escape sequences of a line.
+func stylesIn(line string) (sequences []string) {
+	for {
+		i := strings.IndexByte(line, '\x1b')
+		if i < 0 {
+			return sequences
+		}
+		sequence, _ := FirstCharacter(line[i:])
+		sequences = append(sequences, sequence)
+		line = line[i+len(sequence):]
+	}
+}
+
+// styleAfter adds escape sequences to the styles in force.
+func styleAfter(style string, sequences ...string) string {
+	for _, sequence := range sequences {
+		switch {
+		case sequence == resetStyle || sequence == "\x1b[m":
+			style = ""
+		case strings.HasPrefix(sequence, "\x1b[") && strings.HasSuffix(sequence, "m"):
+			style += sequence
+		}
 	}
 	return style
 }
 
-// fillLine returns which pieces form the first line, and where the next one begins.
-func fillLine(all []piece, width int) (first, end, next int) {
+// fillLine returns where the first line begins and ends in a text, and where the next one begins.
+func fillLine(text string, width int) (first, end, next int) {
 	at := 0                       // the width so far
 	before, blank := "", false    // the character before, and whether there are blanks since
 	breakEnd, breakNext := -1, -1 // the last possible line break: the end of the line, and the start of the next
-	for i, p := range all {
-		if p.styles() {
+	for i := 0; i < len(text); {
+		start := i
+		character, cells := FirstCharacter(text[start:])
+		i += len(character)
+		switch {
+		case character[0] == '\x1b':
 			continue
-		}
-		if p.text == " " {
+		case character == " ":
 			at++
 			blank = true
 			continue
-		}
-		switch {
-		case before == "" && at+p.width > width:
-			first, at = i, 0 // blanks that leave no space for a word
+		case before == "" && at+cells > width:
+			first, at = start, 0 // blanks that leave no space for a word
 		case before != "" && blank:
-			breakEnd, breakNext = end, i
-		case before != "" && BreaksBetween(before, p.text):
-			breakEnd, breakNext = i, i
+			breakEnd, breakNext = end, start
+		case before != "" && BreaksBetween(before, character):
+			breakEnd, breakNext = start, start
 		}
-		if at+p.width > width {
+		if at+cells > width {
 			if breakEnd > first {
 				return first, breakEnd, breakNext
 			}
-			return first, i, i
+			return first, start, start
 		}
-		at += p.width
-		before, blank = p.text, false
-		end = i + 1
+		at += cells
+		before, blank, end = character, false, i
 	}
-	return first, end, len(all)
+	return first, end, len(text)
 }
 
 const (
@@ -129,11 +128,9 @@ const (
 
 // BreaksBetween tells whether a line can end between two adjacent characters.
 func BreaksBetween(before, after string) bool {
-	if strings.Contains(beginsNoLine, after) || strings.Contains(endsNoLine, before) {
-		return false
-	}
 	letter, _ := utf8.DecodeRuneInString(after)
-	return isIdeographic(before) || isIdeographic(after) || before == "-" && unicode.IsLetter(letter)
+	return (isIdeographic(before) || isIdeographic(after) || before == "-" && unicode.IsLetter(letter)) &&
+		!strings.Contains(beginsNoLine, after) && !strings.Contains(endsNoLine, before)
 }
 
 func isIdeographic(character string) bool {

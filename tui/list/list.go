@@ -119,10 +119,11 @@ type query[F any] struct {
 	order  api.SortKey // zero for the usual one
 }
 
-// loadedPage is a page and its query.
+// loadedPage is a page, its query, and how they differ.
 type loadedPage[F, T any] struct {
-	query query[F]
-	page  api.Page[T]
+	query   query[F]
+	page    api.Page[T]
+	misfits []string
 }
 
 const (
@@ -280,7 +281,7 @@ func (l *List[F, T]) effective(q query[F]) api.SortKey {
 }
 
 func (l *List[F, T]) fetch(q query[F], number int64) screen.Fetch[loadedPage[F, T]] {
-	order, read, links := l.effective(q), l.Fetch, maps.Clone(l.links)
+	fields, order, read, links := l.Fields, l.effective(q), l.Fetch, maps.Clone(l.links)
 	return func(ctx context.Context, c *client.Client) (loadedPage[F, T], error) {
 		page, err := readPage(number, func(number int64) (api.Page[T], error) {
 			options := client.ListOptions{Page: number, PerPage: PerPage,
@@ -288,7 +289,7 @@ func (l *List[F, T]) fetch(q query[F], number int64) screen.Fetch[loadedPage[F, 
 			options.Next = links[number]
 			return read(c, ctx, q.filter, options)
 		})
-		return loadedPage[F, T]{q, page}, err
+		return loadedPage[F, T]{q, page, misfits(fields, q.filter, order, page)}, err
 	}
 }
 
@@ -422,7 +423,7 @@ func (l *List[F, T]) showPage() {
 	if l.page = page.Meta.Page; len(page.Data) > 0 {
 		l.firsts[l.page] = l.ID(&page.Data[0])
 	}
-	l.mismatch = l.mismatchOf(l.loader.Value)
+	l.mismatch = widget.Joined(" ", append(slices.Clip(l.loader.Value.misfits), l.repeated())...)
 	l.makeRows()
 	switch same := slices.IndexFunc(l.shown, func(record T) bool { return under != "" && l.ID(&record) == under }); {
 	case l.landing == onFirst:

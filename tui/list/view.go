@@ -184,29 +184,32 @@ func (l *List[F, T]) onlyOwn() string {
 	return fmt.Sprintf("Only what this client made. All of them need %s.", l.ScopeOfAll)
 }
 
-// mismatchOf says how a page differs from what was asked for: other services may ignore a filter or an order.
-func (l *List[F, T]) mismatchOf(loaded loadedPage[F, T]) string {
-	var said []string
-	check := api.CheckFilter[F, T](l.Fields, loaded.query.filter)
-	check.Page(loaded.page.Data)
+// misfits says how a page differs from what was asked for: other services may ignore a filter or an order.
+func misfits[F, T any](fields []api.FilterField[F], filter F, order api.SortKey, page api.Page[T]) (said []string) {
+	check := api.CheckFilter[F, T](fields, filter)
+	check.Page(page.Data)
 	for _, ignored := range check.Ignored() {
 		said = append(said, fmt.Sprintf("This service ignored %s: %d of these %d do not fit.",
 			cmp.Or(ignored.Key, "words"), ignored.Misfits, check.Records))
 	}
-	if order := l.effective(loaded.query); api.Unsorted(api.FormatSort([]api.SortKey{order}), loaded.page.Data) {
+	if api.Unsorted(api.FormatSort([]api.SortKey{order}), page.Data) {
 		said = append(said, "This service has another order.")
 	}
-	for number, first := range l.firsts {
-		if number != loaded.page.Meta.Page && first == l.firsts[loaded.page.Meta.Page] {
-			said = append(said, "This service sent a page again: there may be more than it shows.")
-			break
-		}
-	}
-	if others := len(loaded.page.LeftOut); others > 0 {
+	if others := len(page.LeftOut); others > 0 {
 		said = append(said, fmt.Sprintf(
 			"Left out %d of the other kind: this service lists perks and redemptions together.", others))
 	}
-	return strings.Join(said, " ")
+	return said
+}
+
+// repeated says that the page was sent before under another number.
+func (l *List[F, T]) repeated() string {
+	for number, first := range l.firsts {
+		if number != l.page && first == l.firsts[l.page] {
+			return "This service sent a page again: there may be more than it shows."
+		}
+	}
+	return ""
 }
 
 // noRows says why there are no rows; none is false if there are some.
