@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"example.com/perks/api/rows"
 )
 
 // Changes remembers the records that were written, and marks those that are new or changed when they are written again.
@@ -114,8 +116,8 @@ func (c *Changes) sent(id json.RawMessage, r record) {
 }
 
 // markOf returns the mark of one field.
-func (r record) markOf(f field) string {
-	if r.was == nil || string(r.was.fields().get(f.name)) == string(f.value) {
+func (r record) markOf(f rows.Field) string {
+	if r.was == nil || string(r.was.fields().Get(f.Name)) == string(f.Value) {
 		return ""
 	}
 	return r.mark

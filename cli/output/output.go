@@ -137,7 +137,7 @@ type Printer[T any] struct {
 	jq       *gojq.Code      // nil without --jq
 	template *templateWriter // of the --template
 	columns  []string        // of a file, even without records; nil for those of its first record
-	times    times
+	times    rows.Times
 	missing  map[string]bool // the chosen fields that no record has had yet, if the type does not tell
 }
 
@@ -155,15 +155,15 @@ func New[T any](options Options, s *command.Streams, view View) (*Printer[T], er
 		view.Columns, view.Least = options.Fields, nil
 	}
 	p := &Printer[T]{options: options, streams: s, view: view, columns: options.Fields,
-		times: timesOf(reflect.TypeFor[T]())}
+		times: rows.TimesOf(reflect.TypeFor[T]())}
 	if p.jq, err = compile(options.JQ); err != nil {
 		return nil, err
 	}
 	if p.template, err = parseTemplate(options.Template, s, options.Now); err != nil {
 		return nil, err
 	}
-	if sample.isObject() {
-		known := sample.fields().names()
+	if rows.IsObject(sample.raw) {
+		known := sample.fields().Names()
 		if len(options.Fields) == 0 {
 			p.columns = known
 		}
@@ -239,15 +239,13 @@ func (p *Printer[T]) DoneEach(ctx context.Context, items []T) error {
 }
 
 func (p *Printer[T]) write(item T, to func(record) error) error {
-	if len(p.times.index) > 0 {
-		p.times.toUTC(reflect.ValueOf(&item).Elem())
-	}
+	p.times.ToUTC(&item)
 	r, err := newRecord(item)
 	if err != nil {
 		return err
 	}
 	if len(p.missing) > 0 {
-		for _, name := range r.fields().names() {
+		for _, name := range r.fields().Names() {
 			delete(p.missing, name)
 		}
 	}
@@ -255,7 +253,7 @@ func (p *Printer[T]) write(item T, to func(record) error) error {
 	if changes == nil {
 		return to(r.only(p.options.Fields))
 	}
-	id := r.fields().get(p.view.ID)
+	id := r.fields().Get(p.view.ID)
 	r = changes.see(id, r.only(p.options.Fields))
 	if p.options.Format != JSONL {
 		return to(r)
@@ -316,21 +314,16 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) encoder {
 		}}
 	}
 	switch o.Format {
-	case JSON:
-		return &jsonEncoder{out: out}
-	case JSONL:
-		return lineEncoder(func(r record) error {
-			_, err := out.Write(append(r.raw, '\n'))
-			return err
-		})
+	case JSON, JSONL:
+		return rowsEncoder{rows.NewEncoder(out, rows.Format(o.Format), nil, false), out, o.Format == JSON}
 	case YAML:
 		return &yamlEncoder{out: out}
 	case CSV:
-		return &csvEncoder{out: rows.NewCellWriter(safe, o.Raw), columns: p.columns}
+		return rowsEncoder{rows.NewEncoder(safe, rows.CSV, p.columns, o.Raw), out, false}
 	case IDs:
 		return p.idEncoder(safe)
 	}
-	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.times.names, now: o.Now(),
+	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.times.Names, now: o.Now(),
 		marks: o.Changes != nil}
 }
 

@@ -9,14 +9,12 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/itchyny/gojq"
 	"go.yaml.in/yaml/v3"
 
-	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
@@ -32,15 +30,8 @@ type record struct {
 	same bool    // as in the last round
 }
 
-type field struct {
-	name  string
-	value json.RawMessage
-}
-
-type fields []field
-
 func newRecord(value any) (record, error) {
-	raw, err := marshal(value)
+	raw, err := rows.Encode(value)
 	if err != nil {
 		return record{}, fmt.Errorf("write a record: %w", err)
 	}
@@ -65,12 +56,12 @@ func FieldsOf(value any) []string {
 	if err != nil {
 		return nil
 	}
-	return r.fields().names()
+	return r.fields().Names()
 }
 
 // only returns the chosen fields of an object; none chosen means all.
 func (r record) only(chosen []string) record {
-	if len(chosen) == 0 || !r.isObject() {
+	if len(chosen) == 0 || !rows.IsObject(r.raw) {
 		return r
 	}
 	all := r.fields()
@@ -78,93 +69,17 @@ func (r record) only(chosen []string) record {
 	separator := byte('{')
 	for _, name := range chosen {
 		text.WriteByte(separator)
-		quoted, _ := marshal(name) // a string always marshals
+		quoted, _ := rows.Encode(name) // a string can always be encoded
 		text.Write(quoted)
 		text.WriteByte(':')
-		text.Write(all.get(name))
+		text.Write(all.Get(name))
 		separator = ','
 	}
 	text.WriteByte('}')
 	return record{raw: text.Bytes(), remarks: r.remarks}
 }
 
-func (r record) isObject() bool { return bytes.HasPrefix(r.raw, []byte("{")) }
-
-// marshal writes JSON on one line, with the characters escaped that would control a terminal.
-func marshal(value any) (json.RawMessage, error) {
-	text, err := api.EncodeJSON(value)
-	return display.JSON(text), err
-}
-
-// fields returns an object's members in their order; anything else is one field named "value".
-func (r record) fields() fields {
-	if !r.isObject() {
-		return fields{{"value", r.raw}}
-	}
-	list := fields{}
-	for rest := r.raw[1:]; len(rest) > 1; {
-		end := endOfValue(rest)
-		var name string
-		_ = json.Unmarshal(rest[:end], &name) // marshal wrote it
-		rest = rest[end+1:]
-		end = endOfValue(rest)
-		list = append(list, field{name, rest[:end]})
-		rest = rest[end+1:]
-	}
-	return list
-}
-
-// endOfValue returns the index of the mark after the first value of JSON without spaces. Reading a json.Decoder's
-// tokens instead would take a fifteenth of the time of perk list.
-func endOfValue(text []byte) int {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch mark := text[i]; {
-		case quoted && mark == '\\':
-			i++
-		case mark == '"':
-			quoted = !quoted
-		case quoted:
-		case depth == 0 && (mark == ',' || mark == ':' || mark == '}'):
-			return i
-		case mark == '{' || mark == '[':
-			depth++
-		case mark == '}' || mark == ']':
-			depth--
-		}
-	}
-	return len(text)
-}
-
-func (f fields) get(name string) json.RawMessage {
-	if i := slices.IndexFunc(f, func(f field) bool { return f.name == name }); i >= 0 {
-		return f[i].value
-	}
-	return json.RawMessage("null")
-}
-
-func (f fields) names() []string {
-	names := make([]string, len(f))
-	for i, field := range f {
-		names[i] = field.name
-	}
-	return names
-}
-
-// textOf returns a value for people: strings without quotes, nothing for null, commas between the strings of a list.
-func textOf(value json.RawMessage) string {
-	var text string
-	var list []string
-	switch {
-	case string(value) == "null":
-		return ""
-	case json.Unmarshal(value, &text) == nil:
-		return text
-	case json.Unmarshal(value, &list) == nil:
-		return strings.Join(list, ",")
-	}
-	return string(value)
-}
+func (r record) fields() rows.Fields { return rows.FieldsOf(r.raw) }
 
 // value decodes the record for a jq expression or a template, with numbers as they are written.
 func (r record) value() (any, error) {
@@ -177,44 +92,24 @@ func (r record) value() (any, error) {
 	return value, nil
 }
 
-const indent = "  "
-
-// jsonEncoder writes one object, or an array with an indented object at a time.
-type jsonEncoder struct {
-	out   *bufio.Writer
-	begun bool
+// rowsEncoder writes a list as api/rows does.
+type rowsEncoder struct {
+	rows.Encoder
+	out    *bufio.Writer
+	isJSON bool
 }
 
-func (e *jsonEncoder) one(r record) error { return e.write("", r.raw, "\n") }
+func (e rowsEncoder) item(r record) error     { return e.Write(r.raw) }
+func (e rowsEncoder) end(complete bool) error { return e.End(complete) }
 
-func (e *jsonEncoder) item(r record) error {
-	opening := "[\n" + indent
-	if e.begun {
-		opening = ",\n" + indent
+// one writes an object where a list in JSON is an array.
+func (e rowsEncoder) one(r record) error {
+	if !e.isJSON {
+		return allOf(e.item(r), e.end(true))
 	}
-	e.begun = true
-	if _, err := e.out.WriteString(opening); err != nil {
-		return err
-	}
-	return e.write(indent, r.raw, "")
-}
-
-func (e *jsonEncoder) end(complete bool) error {
-	if !complete {
-		return nil
-	}
-	closing := "\n]\n"
-	if !e.begun {
-		closing = "[]\n"
-	}
-	_, err := e.out.WriteString(closing)
-	return err
-}
-
-func (e *jsonEncoder) write(prefix string, raw json.RawMessage, ending string) error {
-	text, err := display.IndentJSON(raw, prefix)
+	text, err := display.IndentJSON(r.raw, "")
 	if err == nil {
-		_, err = e.out.Write(append(text, ending...))
+		_, err = e.out.Write(append(text, '\n'))
 	}
 	return err
 }
@@ -229,71 +124,14 @@ func (e lineEncoder) end(bool) error      { return nil }
 func (p *Printer[T]) idEncoder(out io.Writer) lineEncoder {
 	unbroken := strings.NewReplacer("\r", " ", "\n", " ") // an id with a line end would be two
 	return func(r record) error {
-		id := r.fields().get(p.view.ID)
+		id := r.fields().Get(p.view.ID)
 		if string(id) == "null" {
 			return &command.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", p.view.ID),
 				Advice: "Choose another field, such as with --jq."}
 		}
-		_, err := io.WriteString(out, unbroken.Replace(textOf(id))+"\n")
+		_, err := io.WriteString(out, unbroken.Replace(rows.TextOf(id))+"\n")
 		return err
 	}
-}
-
-// csvEncoder writes RFC 4180 with a header. Unless raw, its cells are safe to open in a spreadsheet.
-type csvEncoder struct {
-	out     *rows.CellWriter
-	columns []string // nil until the first record where they are not known before
-	begun   bool
-}
-
-func (e *csvEncoder) one(r record) error {
-	if err := e.item(r); err != nil {
-		return err
-	}
-	return e.out.Flush()
-}
-
-func (e *csvEncoder) item(r record) error {
-	fields := r.fields()
-	if e.columns == nil {
-		e.columns = fields.names()
-	}
-	if err := e.header(); err != nil {
-		return err
-	}
-	cells := make([]string, len(e.columns))
-	for i, name := range e.columns {
-		cells[i] = cellOf(fields.get(name))
-	}
-	return e.out.Write(cells)
-}
-
-// cellOf is the text of a value. A list with commas in its strings is JSON, which our readers accept too.
-func cellOf(value json.RawMessage) string {
-	var list []string
-	if json.Unmarshal(value, &list) == nil && len(list) > 0 &&
-		!slices.Equal(strings.Split(strings.Join(list, ","), ","), list) {
-		return string(value)
-	}
-	return textOf(value)
-}
-
-// header writes the names as cells, because they can come from a server too.
-func (e *csvEncoder) header() error {
-	if e.begun || len(e.columns) == 0 {
-		return nil
-	}
-	e.begun = true
-	return e.out.Write(e.columns)
-}
-
-func (e *csvEncoder) end(complete bool) error {
-	if complete {
-		if err := e.header(); err != nil {
-			return err
-		}
-	}
-	return e.out.Flush()
 }
 
 // yamlEncoder writes one mapping, or a sequence with a mapping at a time.
@@ -332,7 +170,7 @@ func (e *yamlEncoder) write(r record, isItem bool) error {
 	}
 	var text bytes.Buffer
 	enc := yaml.NewEncoder(&text)
-	enc.SetIndent(len(indent))
+	enc.SetIndent(len(rows.Indent))
 	if err := enc.Encode(node); err != nil {
 		return fmt.Errorf("write YAML: %w", err)
 	}

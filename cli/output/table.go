@@ -3,7 +3,6 @@ package output
 import (
 	"bufio"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"example.com/perks/api/display"
+	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 )
 
@@ -43,7 +43,7 @@ func (e *tableEncoder) one(r record) error {
 		lines = e.details(r)
 	} else {
 		for _, field := range r.fields() {
-			lines = append(lines, display.Line(field.name)+"\t"+display.Line(textOf(field.value)))
+			lines = append(lines, display.Line(field.Name)+"\t"+display.Line(rows.TextOf(field.Value)))
 		}
 	}
 	for _, line := range lines {
@@ -57,11 +57,11 @@ func (e *tableEncoder) one(r record) error {
 func (e *tableEncoder) item(r record) error {
 	fields := r.fields()
 	if e.view.Columns == nil {
-		e.view.Columns = fields.names()
+		e.view.Columns = fields.Names()
 	}
 	cells := make([]string, len(e.view.Columns))
 	for i, name := range e.view.Columns {
-		cells[i] = e.cell(name, textOf(fields.get(name)))
+		cells[i] = e.cell(name, rows.TextOf(fields.Get(name)))
 		if e.streams.OutTTY {
 			cells[i] += r.remark(name)
 		}
@@ -306,7 +306,7 @@ func (e *tableEncoder) details(r record) []string {
 	fields := r.fields()
 	names := 0
 	for _, field := range fields {
-		names = max(names, display.Width(display.Line(field.name)))
+		names = max(names, display.Width(display.Line(field.Name)))
 	}
 	if e.marks {
 		names += len(markSpace(""))
@@ -323,12 +323,12 @@ func (e *tableEncoder) details(r record) []string {
 	}
 	var lines []string
 	for _, field := range fields {
-		name := display.Line(field.name)
+		name := display.Line(field.Name)
 		if e.marks {
 			name = markSpace(r.markOf(field)) + name
 		}
-		text := textOf(field.value) + r.remark(field.name)
-		if at, err := time.Parse(time.RFC3339, text); e.times[field.name] && err == nil {
+		text := rows.TextOf(field.Value) + r.remark(field.Name)
+		if at, err := time.Parse(time.RFC3339, text); e.times[field.Name] && err == nil {
 			text = at.Local().Format("2006-01-02 15:04 MST") + ", " + display.Distance(at, e.now)
 		}
 		texts := display.Wrap(strings.TrimRight(display.Text(text), "\n"), space)
@@ -343,41 +343,4 @@ func (e *tableEncoder) details(r record) []string {
 		}
 	}
 	return lines
-}
-
-// times is the fields of a struct that are times.
-type times struct {
-	index []int
-	names map[string]bool
-}
-
-func timesOf(t reflect.Type) times {
-	m := times{names: map[string]bool{}}
-	if t.Kind() != reflect.Struct {
-		return m
-	}
-	for i := range t.NumField() {
-		field := t.Field(i)
-		if field.Type == reflect.TypeFor[time.Time]() || field.Type == reflect.TypeFor[*time.Time]() {
-			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			m.index = append(m.index, i)
-			m.names[name] = true
-		}
-	}
-	return m
-}
-
-// toUTC converts the times of a struct to UTC, for programs. It does not change what pointers point to.
-func (m times) toUTC(value reflect.Value) {
-	for _, i := range m.index {
-		switch field := value.Field(i); at := field.Interface().(type) {
-		case time.Time:
-			field.Set(reflect.ValueOf(at.UTC()))
-		case *time.Time:
-			if at != nil {
-				utc := at.UTC()
-				field.Set(reflect.ValueOf(&utc))
-			}
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"example.com/perks/api/display"
+	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 )
 
@@ -56,7 +57,7 @@ func (t *templateWriter) problem(err error) string {
 func (t *templateWriter) functions() template.FuncMap {
 	return template.FuncMap{
 		"json": func(value any) (string, error) {
-			text, err := marshal(value)
+			text, err := rows.Encode(value)
 			return string(text), err
 		},
 		"join": func(separator string, list []any) string {
@@ -91,7 +92,7 @@ func cellText(value any) string {
 	case nil:
 		return ""
 	case []any, map[string]any:
-		text, _ := marshal(value) // it was read from JSON
+		text, _ := rows.Encode(value) // it was read from JSON
 		return string(text)
 	}
 	return fmt.Sprint(value)
