@@ -157,9 +157,16 @@ func (h perkHandlers) streamEvents(
 		conn: listen.ConnOf(ctx), reader: h.feed.follow(after, true), at: after,
 	}
 	defer s.reader.leave()
-	defer context.AfterFunc(ctx, func() { // a write that waits for the caller would not end
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { // a write that waits for the caller would not end
+		defer close(ended)
 		_ = s.control.SetWriteDeadline(time.Now().Add(streamEndTime)) // if the connection is closed, it has ended
-	})()
+	})
+	defer func() {
+		if !stop() {
+			<-ended // after the handler, the response is that of another request
+		}
+	}()
 	for {
 		part, err := s.reader.next(ctx)
 		if err != nil && !c.Response().Committed {

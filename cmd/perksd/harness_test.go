@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -149,9 +150,10 @@ func (o *operator) runWith(stdin string, args ...string) outcome {
 }
 
 func (o *operator) program(stdin string, stdout, stderr io.Writer) *program {
+	env := maps.Clone(o.env) // tests change it while a server runs
 	return &program{
 		Streams:  command.Streams{In: strings.NewReader(stdin), Out: stdout, Err: stderr},
-		getenv:   func(name string) string { return o.env[name] },
+		getenv:   func(name string) string { return env[name] },
 		now:      func() time.Time { return o.now },
 		newID:    func() string { o.ids++; return fmt.Sprintf("id-%04d", o.ids) },
 		random:   o.random,
