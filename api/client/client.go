@@ -136,6 +136,15 @@ func (c *Client) Until(deadline time.Time) *Client {
 	return &until
 }
 
+// Briefly returns the same client for requests that others wait for: they may take that long, and at most a quarter of
+// the time to the deadline.
+func (c *Client) Briefly(most time.Duration) *Client {
+	if !c.config.Deadline.IsZero() {
+		most = min(most, time.Until(c.config.Deadline)/4)
+	}
+	return c.Until(time.Now().Add(most))
+}
+
 var errRedirects = fmt.Errorf("the server redirects more than %d times", maxRedirects)
 
 // redirect follows redirects of reads within the same server. A change is never sent to a second address, and no

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -92,9 +93,10 @@ type Saving[I ~string, R any, P Patch[R, P]] struct {
 	ETag   string // the version to change; "" is any
 	Base   *R     // that version as it was read; nil if it was not
 
-	Message string // of the service
-	Lost    bool   // the reply was lost, and reading the record showed that the change was made
-	Err     error  // why the change was not made, or why that is unknown; nil if it was made
+	Message  string // of the service
+	Replaced *R     // the version that the change has replaced; nil unless the service has proved it by its ETag
+	Lost     bool   // the reply was lost, and reading the record showed that the change was made
+	Err      error  // why the change was not made, or why that is unknown; nil if it was made
 
 	Current    client.Version[R] // the record as read last, if HasCurrent
 	HasCurrent bool              // the last read succeeded
@@ -115,7 +117,10 @@ func (s Saving[I, R, P]) request(ctx context.Context, c *client.Client, ifMatch 
 	} else {
 		message, s.Err = s.Kind.Update(c, ctx, s.ID, s.Patch, ifMatch)
 	}
-	s.Message = message.Message
+	s.Message, s.Replaced = message.Message, nil
+	if s.Err == nil && ifMatch != "" {
+		s.Replaced = s.Base
+	}
 	return s
 }
 
@@ -141,6 +146,23 @@ func (s Saving[I, R, P]) Send(ctx context.Context, c *client.Client) Saving[I, R
 		s = s.Read(ctx, soon(c))
 	}
 	return s
+}
+
+// SendReading is Send for a change of any version, which also tells what was Replaced. For that it reads the record,
+// and guards the change by what it has read. If that fails, or somebody else changes the record in between, the change
+// is sent all the same, and nothing is Replaced.
+func (s Saving[I, R, P]) SendReading(ctx context.Context, c *client.Client) Saving[I, R, P] {
+	before := s.Read(ctx, c.Briefly(checkTimeout)).Current
+	guarded := s
+	guarded.ETag = cmp.Or(s.ETag, before.ETag)
+	sent := guarded.Send(ctx, c)
+	if guarded.ETag != s.ETag && IsVersionConflict(sent.Err) && !client.OutcomeUnknown(sent.Err) {
+		return s.Send(ctx, c)
+	}
+	if sent.Err == nil && !sent.Lost && before.ETag != "" && before.ETag == sent.ETag {
+		sent.Replaced = &before.Record
+	}
+	return sent
 }
 
 // Check reads the record within a few seconds. If the outcome is unknown and the record does not have the change, that

@@ -1,6 +1,7 @@
 package operation_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ type propertyServer struct {
 	version  int
 	changes  int // received
 	made     int
+	replaced api.Property // by the last update
 
 	noETags, weak, neverMatch bool                    // weak ETags; ETags that never match
 	drop, cut                 bool                    // a change is lost; its reply is lost
@@ -91,6 +93,7 @@ func (s *propertyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodDelete:
 		s.property = nil
 	default:
+		s.replaced = *s.property
 		s.change(patch)
 	}
 	s.made++
@@ -273,6 +276,49 @@ func TestEditOfAnyVersionIsSentOnce(t *testing.T) {
 	}
 }
 
+// TestUpdateTellsWhatItReplaced combines all faults: what an update says that it replaced is what the service had, and
+// reading that makes no update fail, or be made twice, that is made without.
+func TestUpdateTellsWhatItReplaced(t *testing.T) {
+	told := 0
+	for flags := range uint8(128) {
+		on := func(bit int) bool { return flags>>bit&1 == 1 }
+		update := func(
+			send func(operation.PropertySaving, context.Context, *client.Client) operation.PropertySaving,
+		) operation.PropertySaving {
+			s := newPropertyServer()
+			s.noETags, s.weak, s.neverMatch, s.drop, s.cut = on(0), on(1), on(2), on(3), on(4)
+			if s.failReads = on(5); s.failReads {
+				s.changes++ // so that the first read fails too
+			}
+			if on(6) {
+				s.between = func(s *propertyServer) { s.change(api.PropertyPatch{Title: api.Some("House")}) }
+			}
+			patch := api.PropertyPatch{Title: api.Some("Loft")}
+			e := operation.PropertySaving{Kind: operation.Properties, ID: "42", Patch: patch}
+			e = send(e, t.Context(), serve(t, s))
+			switch {
+			case s.made > 1:
+				t.Errorf("%b: made %d times", flags, s.made)
+			case e.Replaced != nil && !api.PropertyChanges(*e.Replaced, s.replaced).IsEmpty():
+				t.Errorf("%b: replaced %+v, but says %+v", flags, s.replaced, *e.Replaced)
+			case e.Replaced != nil && (e.Err != nil || e.Lost || s.noETags):
+				t.Errorf("%b: replaced %+v without proof: %s", flags, *e.Replaced, outcome(e))
+			}
+			return e
+		}
+		plain, reading := update(operation.PropertySaving.Send), update(operation.PropertySaving.SendReading)
+		if outcome(plain) != outcome(reading) {
+			t.Errorf("%b: %s, without reading before %s", flags, outcome(reading), outcome(plain))
+		}
+		if reading.Replaced != nil {
+			told++
+		}
+	}
+	if told != 2 { // with strong and with weak ETags, if nothing fails
+		t.Errorf("%d updates tell what they replaced", told)
+	}
+}
+
 // FuzzEditing combines all faults: a change reported as made was made once, to the version that was read.
 func FuzzEditing(f *testing.F) {
 	for flags := range uint8(128) {
@@ -296,6 +342,8 @@ func FuzzEditing(f *testing.F) {
 			t.Errorf("made, but reported as failed: %v", e.Err)
 		case s.made == 1 && on(6) && !on(0) && !on(1):
 			t.Error("changed a version that was not read")
+		case e.Replaced != nil && (e.Err != nil || e.Lost || s.noETags || s.neverMatch):
+			t.Errorf("replaced %+v without proof", *e.Replaced)
 		}
 	})
 }

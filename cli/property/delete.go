@@ -24,9 +24,11 @@ func newDelete(s *session.Session) *cobra.Command {
 	cmd := session.Writes[done](s, &cobra.Command{
 		Use:   "delete {ID... | --file FILE}",
 		Short: "Delete properties",
-		Long: "Delete properties in the order given. On a terminal you " +
-			"are asked first; elsewhere --yes is needed. The first failure\n" +
-			"ends the command, and the error says which properties were not tried.\n\n" + deleteFileHelp,
+		Long: "Delete properties in the order given. On a terminal you are asked first; elsewhere --yes is needed.\n" +
+			"The first failure ends the command, and the error says which properties were not tried. Without\n" +
+			"--if-match a deletion is not guarded: it also deletes a property that somebody else has just\n" +
+			"changed.\n\n" +
+			deleteFileHelp,
 		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes\n" + deleteFileExample,
 		Args:    command.OrFile(&file.File, command.AtLeastOne("ID")),
 
@@ -60,7 +62,7 @@ func newDelete(s *session.Session) *cobra.Command {
 }
 
 func runDelete(ctx context.Context, s *session.Session, ids []api.PropertyID, tag string, yes, dryRun bool) error {
-	printer, err := begin(s)
+	printer, err := begin[done](s)
 	if err != nil {
 		return err
 	}
@@ -84,8 +86,13 @@ func runDelete(ctx context.Context, s *session.Session, ids []api.PropertyID, ta
 		return err
 	}
 	return list.Each(ctx, printer, "property", ids, func(id api.PropertyID) (done, error) {
-		e := send(ctx, s, c, connection, deletion(id, tag))
-		return done{e.ID, e.Message}, adviseReading(s, e.ID, e.Err)
+		sent := deletion(id, tag).Send(ctx, c)
+		if sent.Err != nil {
+			return done{}, adviseReading(s, id, sent.Err)
+		}
+		d := noteLost(s, sent)
+		s.Streams.Note("Deleted %s at %s.", name(id), connection)
+		return d, nil
 	})
 }
 
@@ -93,11 +100,11 @@ func deletion(id api.PropertyID, tag string) operation.PropertySaving {
 	return operation.PropertySaving{Kind: operation.Properties, ID: id, Delete: true, ETag: tag}
 }
 
-const deleteFileHelp = "With --file, delete the property of each row of a " +
-	"CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
-	"optionally etag or if_match with the ETag that the property must " +
-	"still have. The other columns of an export are\n" +
-	"ignored, so you can pass an export.\n\n" + command.FileHelp
+const deleteFileHelp = "" +
+	"With --file, delete the property of each row of a CSV file or of JSON lines. The columns are\n" +
+	"propertyId (or id) and optionally etag or if_match with the ETag that the property must still have,\n" +
+	"which guards the row. The other columns of an export are ignored, so you can pass an export.\n\n" +
+	command.FileHelp
 
 const deleteFileExample = "  perksctl property delete --file closed.csv\n" +
 	"  perksctl property delete --file closed.csv --yes --failed again.csv"

@@ -46,17 +46,15 @@ type edit struct {
 
 func newEdit(s *session.Session) *cobra.Command {
 	e := &edit{session: s, open: true}
-	cmd := session.Writes[done](s, &cobra.Command{
+	cmd := session.Writes[updated](s, &cobra.Command{
 		Use:   "edit ID",
 		Short: "Edit a property in your editor",
-		Long: "Open the property as YAML in the editor named by VISUAL " +
-			"or EDITOR, show what you changed, ask, and send only that.\n" +
-			"Changes that somebody else makes meanwhile are kept; if " +
-			"you both change a field, you decide. If it cannot be saved,\n" +
-			"your draft stays in a file, and --resume continues with it.\n\n" +
-			"An editor with its own window must wait until you close " +
-			"the file, such as EDITOR=\"code --wait\". Without a terminal\n" +
-			"you need --yes. The time in the editor does not count for --timeout.",
+		Long: "Open the property as YAML in the editor named by VISUAL or EDITOR, show what you changed, ask, and\n" +
+			"send only that. It is guarded: changes that somebody else makes meanwhile are kept; if you both\n" +
+			"change a field, you decide. If it cannot be saved, your draft stays in a file, and --resume\n" +
+			"continues with it.\n\n" +
+			"An editor with its own window must wait until you close the file, such as EDITOR=\"code --wait\".\n" +
+			"Without a terminal you need --yes. The time in the editor does not count for --timeout.",
 		Example: "  perksctl property edit 42\n  EDITOR=\"code --wait\" perksctl property edit 42\n  perksctl " +
 			"property edit 42 --dry-run",
 		Args: command.Exactly("ID"),
@@ -79,7 +77,7 @@ func newEdit(s *session.Session) *cobra.Command {
 
 func (e *edit) run(ctx context.Context) error {
 	s := e.session
-	printer, err := begin(s)
+	printer, err := begin[updated](s)
 	if err != nil {
 		return err
 	}
@@ -100,12 +98,12 @@ func (e *edit) run(ctx context.Context) error {
 	if err := e.begin(ctx); err != nil {
 		return e.adviseResume(err)
 	}
-	message, err := e.editAndSend(ctx)
+	result, err := e.editAndSend(ctx)
 	switch {
 	case err != nil:
 		return e.adviseResume(err)
 	case !e.dryRun:
-		return printer.Done(ctx, done{e.id, message})
+		return printer.Done(ctx, result)
 	}
 	err = e.freshSession().DryRun(ctx, func(c *client.Client) error {
 		if e.State() != operation.Reviewing {
@@ -266,24 +264,24 @@ func (e *edit) keepDraft() (advice string) {
 const nothingChanged = "Nothing was changed."
 
 // editAndSend repeats editing, asking and sending, until the change is made or somebody gives up. It returns the
-// message of the service. With --dry-run it leaves the change to be sent under review.
-func (e *edit) editAndSend(ctx context.Context) (message string, err error) {
+// result. With --dry-run it leaves the change to be sent under review.
+func (e *edit) editAndSend(ctx context.Context) (result updated, err error) {
 	for {
 		if found, err := e.edited(ctx); err != nil {
-			return "", err
+			return updated{}, err
 		} else if found == operation.FoundNothing {
 			e.session.Streams.Note(nothingChanged)
 			e.draft.Discard()
-			return nothingChanged, nil
+			return updated{done{e.id, nothingChanged}, []operation.FieldChange{}}, nil
 		}
 		if s := e.session.Streams; !s.Quiet || !e.yes && !e.dryRun { // --quiet must not hide what the question is about
 			s.Show(writeDiff(s, e.Patch, e.Base.Record))
 		}
 		if e.dryRun {
-			return "", nil
+			return updated{}, nil
 		}
 		if again, err := e.ask(ctx); err != nil {
-			return "", err
+			return updated{}, err
 		} else if again {
 			e.Back()
 			e.open = true
@@ -291,21 +289,22 @@ func (e *edit) editAndSend(ctx context.Context) (message string, err error) {
 		}
 		c, connection, err := e.freshSession().Connect()
 		if err != nil {
-			return "", err
+			return updated{}, err
 		}
 		e.Confirm()
-		sent := send(ctx, e.session, c, connection, e.Saving())
+		sent := e.Saving().Send(ctx, c)
 		event := e.Sent(sent)
-		if event == operation.FoundSaved {
-			if sent.Err != nil { // such as by our own attempt whose reply was lost
-				e.session.Streams.Note("Nothing to change: %s is already as you want it.", name(e.id))
-				sent.Message = nothingChanged
-			}
+		switch {
+		case event == operation.FoundSaved && sent.Err != nil: // such as by our own attempt whose reply was lost
+			e.session.Streams.Note("Nothing to change: %s is already as you want it.", name(e.id))
 			e.draft.Discard()
-			return sent.Message, nil
+			return updated{done: done{e.id, nothingChanged}}, nil
+		case event == operation.FoundSaved:
+			e.draft.Discard()
+			return noteUpdate(e.session, connection, sent), nil
 		}
 		if err := e.afterFailure(event, sent); err != nil {
-			return "", err
+			return updated{}, err
 		}
 	}
 }

@@ -47,6 +47,12 @@ type done struct {
 	Message string         `json:"message"`
 }
 
+// updated is the output of an update.
+type updated struct {
+	done
+	Changes []operation.FieldChange `json:"changes"` // null if it is not certain what the update has replaced
+}
+
 // New makes the group.
 func New(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
@@ -82,8 +88,8 @@ func checkNotSandbox(s *session.Session) error {
 }
 
 // begin makes the printer of a command that changes properties, and checks that it may.
-func begin(s *session.Session) (*output.Printer[done], error) {
-	printer, err := output.New[done](s.Output, s.Streams, output.View{ID: "propertyId"})
+func begin[T any](s *session.Session) (*output.Printer[T], error) {
+	printer, err := output.New[T](s.Output, s.Streams, output.View{ID: "propertyId"})
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +137,15 @@ func newGet(s *session.Session) *cobra.Command {
 func newUpdate(s *session.Session) *cobra.Command {
 	e := operation.PropertySaving{Kind: operation.Properties}
 	changes, file := &changes{}, &bulk.Flags{}
-	cmd := session.Writes[done](s, &cobra.Command{
+	cmd := session.Writes[updated](s, &cobra.Command{
 		Use:   "update {ID | --file FILE}",
 		Short: "Change fields of a property, or of many",
-		Long: "Change the fields given by flags, --set or a file; all " +
-			"others stay as they are. Values are checked before anything is\n" +
-			"sent, and a field given twice is refused. The etag of an " +
-			"exported property in --from-file guards the change as\n" +
-			"--if-match does.\n\n" + updateFileHelp,
+		Long: "Change the fields given by flags, --set or a file; all others stay as they are. Values are checked\n" +
+			"before anything is sent, and a field given twice is refused. Standard error shows what has changed,\n" +
+			"from what to what.\n\n" +
+			"Without --if-match an update is not guarded: it also changes a property that somebody else has just\n" +
+			"changed. The etag of an exported property in --from-file guards it as --if-match does.\n\n" +
+			updateFileHelp,
 		Example: "  perksctl property update 42 --price-pw 295.50 --bedrooms 2\n" +
 			"  perksctl property update 42 --set city=Leeds --set lat=\n" +
 			"  perksctl property update 42 --from-file patch.json --if-match 1f2e3d\n" +
@@ -186,7 +193,7 @@ func bindUnguarded(cmd *cobra.Command, s *session.Session) {
 }
 
 func runUpdate(ctx context.Context, s *session.Session, e operation.PropertySaving, dryRun bool) error {
-	printer, err := begin(s)
+	printer, err := begin[updated](s)
 	if err != nil {
 		return err
 	}
@@ -197,10 +204,11 @@ func runUpdate(ctx context.Context, s *session.Session, e operation.PropertySavi
 	if err != nil {
 		return err
 	}
-	if e = send(ctx, s, c, connection, e); e.Err != nil {
-		return adviseReading(s, e.ID, e.Err)
+	sent := e.SendReading(ctx, c)
+	if sent.Err != nil {
+		return adviseReading(s, e.ID, sent.Err)
 	}
-	return printer.Done(ctx, done{e.ID, e.Message})
+	return printer.Done(ctx, noteUpdate(s, connection, sent))
 }
 
 // runDry shows the requests of the changes, and predicts the outcome of each.
@@ -217,25 +225,31 @@ func runDry(ctx context.Context, s *session.Session, edits ...operation.Property
 	})
 }
 
-// send makes a change, looks up its outcome if the reply is lost, and says what was done.
-func send(
-	ctx context.Context, s *session.Session, c *client.Client, connection session.Connection,
-	e operation.PropertySaving,
-) operation.PropertySaving {
-	e = e.Send(ctx, c)
-	if e.Err != nil {
-		return e
+// noteUpdate says which values an update has changed, from what to what. Where that is not certain, it says only what
+// was set.
+func noteUpdate(s *session.Session, connection session.Connection, sent operation.PropertySaving) updated {
+	output := updated{done: noteLost(s, sent)}
+	set, _ := membersOf(sent.Patch) // it was sent, so it can be encoded
+	var texts []string
+	for _, field := range sent.Patch.Fields() {
+		texts = append(texts, field+" to "+shown(set[field]))
 	}
-	if e.Lost {
-		e.Message = "The reply was lost, but the change was made."
-		s.Streams.Note("The reply was lost, but the change to %s was made.", name(e.ID))
+	what := "set " + strings.Join(texts, "; ")
+	if sent.Replaced != nil {
+		output.Changes, _ = changesOf(*sent.Replaced, sent.Replaced.With(sent.Patch))
+		what = cmp.Or(listed(output.Changes), "it had these values already")
 	}
-	verb := "Updated"
-	if e.Delete {
-		verb = "Deleted"
+	s.Streams.Note("Updated %s at %s: %s.", name(sent.ID), connection, what)
+	return output
+}
+
+// noteLost says that a change was made although its reply was lost.
+func noteLost(s *session.Session, sent operation.PropertySaving) done {
+	if sent.Lost {
+		sent.Message = "The reply was lost, but the change was made."
+		s.Streams.Note("The reply was lost, but the change to %s was made.", name(sent.ID))
 	}
-	s.Streams.Note("%s %s at %s.", verb, name(e.ID), connection)
-	return e
+	return done{sent.ID, sent.Message}
 }
 
 // adviseReading adds to an unknown outcome how to check it.
@@ -247,15 +261,13 @@ func adviseReading(s *session.Session, id api.PropertyID, err error) error {
 	return &command.Advised{Err: err, Advice: "Check how it is now:\n  " + get}
 }
 
-var updateFileHelp = "With --file, change one property for each row of a " +
-	"CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
-	"the fields to change. A column etag, as property get exports it, or " +
-	"if_match holds the ETag that the property must\n" +
-	"still have; its cells must not be empty. In other columns, an " +
-	"empty cell leaves the field as it is, and the text\n" +
-	"null clears " + nullable() + ". images are URLs separated by " +
-	"commas, or a JSON array. You can edit an export and pass it to\n" +
-	"--file, with or without --raw: perksctl property get ... -o csv\n\n" + command.FileHelp
+var updateFileHelp = "With --file, change one property for each row of a CSV file or of JSON lines. The columns are\n" +
+	"propertyId (or id) and the fields to change. A column etag, as property get exports it, or if_match\n" +
+	"holds the ETag that the property must still have, and guards the row; its cells must not be empty.\n" +
+	"In other columns, an empty cell leaves the field as it is, and the text null clears " + nullable() + ". images\n" +
+	"are URLs separated by commas, or a JSON array. You can edit an export and pass it to --file, with or\n" +
+	"without --raw: perksctl property get ... -o csv\n\n" +
+	command.FileHelp
 
 // nullable names the fields that can be empty.
 func nullable() string {

@@ -224,21 +224,22 @@ func (t *task) After(line int) error {
 func (t *task) isGuarded() bool { return t.ETag != "" && t.ETag != "*" }
 
 func changesOf(before, after api.Property) ([]operation.FieldChange, error) {
-	members := func(of api.PropertyPatch) (members map[string]json.RawMessage, err error) {
-		text, err := json.Marshal(of)
-		if err != nil {
-			return nil, err
-		}
-		return members, json.Unmarshal(text, &members)
-	}
 	changed := api.PropertyChanges(before, after)
-	old, err := members(api.PropertyChanges(after, before))
-	edited, err2 := members(changed)
-	var changes []operation.FieldChange
+	old, err := membersOf(api.PropertyChanges(after, before))
+	edited, err2 := membersOf(changed)
+	changes := []operation.FieldChange{}
 	for _, field := range changed.Fields() {
 		changes = append(changes, operation.FieldChange{Field: field, From: old[field], To: edited[field]})
 	}
 	return changes, errors.Join(err, err2)
+}
+
+func membersOf(patch api.PropertyPatch) (members map[string]json.RawMessage, err error) {
+	text, err := api.EncodeJSON(patch)
+	if err != nil {
+		return nil, err
+	}
+	return members, json.Unmarshal(text, &members)
 }
 
 // sentenceOf describes the changes. It cuts long values, which the data has in full.
@@ -246,11 +247,16 @@ func sentenceOf(id api.PropertyID, changes []operation.FieldChange) string {
 	if len(changes) == 0 {
 		return fmt.Sprintf("Property %s would stay as it is.", id)
 	}
+	return fmt.Sprintf("Property %s would change: %s.", id, listed(changes))
+}
+
+// listed lists changes in one line. It cuts long values.
+func listed(changes []operation.FieldChange) string {
 	texts := make([]string, len(changes))
 	for i, c := range changes {
 		texts[i] = fmt.Sprintf("%s from %s to %s", c.Field, shown(c.From), shown(c.To))
 	}
-	return fmt.Sprintf("Property %s would change: %s.", id, strings.Join(texts, "; "))
+	return strings.Join(texts, "; ")
 }
 
 func shown(value json.RawMessage) string {
