@@ -25,7 +25,7 @@ var nearMisses = [...]struct{ wrong, right string }{
 	{"search", "q"}, {"query", "q"}, {"category_id", "category"}, {"radius_km", "radius"},
 	{"latitude", "lat"}, {"longitude", "lng"}, {"lon", "lng"}, {"long", "lng"},
 	{"perPage", "per_page"}, {"pageSize", "per_page"}, {"page_size", "per_page"}, {"limit", "per_page"},
-	{"order_by", "sort"}, {"sort_by", "sort"},
+	{"order_by", "sort"}, {"sort_by", "sort"}, {"asOf", "as_of"}, {"asof", "as_of"},
 }
 
 // Err returns the problems of the parameters. Call it after all known parameters were read.

@@ -38,6 +38,8 @@ type Property struct {
 // Message is the body of a response that only confirms.
 type Message struct {
 	Message string `json:"message"`
+
+	ETag string `json:"-"` // of the version that a change left, from the header; "" if the service gives none
 }
 
 // The confirmations of the property endpoints.

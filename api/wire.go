@@ -35,6 +35,8 @@ func asWire(value any) any {
 		return value.wire()
 	case RedemptionRecord:
 		return value.wire()
+	case PropertyVersion:
+		return value.wire()
 	case Token:
 		return value.wire()
 	case Event:

@@ -41,6 +41,7 @@ var problemTypes = map[api.Code]problemType{
 	api.CodeSoldOut:              {http.StatusConflict, "The perk is sold out"},
 	api.CodeIdempotencyKeyReused: {http.StatusUnprocessableEntity, "The idempotency key was used before"},
 	api.CodePreconditionFailed:   {http.StatusPreconditionFailed, "The record has changed"},
+	api.CodeNotDeleted:           {http.StatusConflict, "The property is not deleted"},
 	api.CodeConflict:             {http.StatusConflict, "The record's state does not allow this"},
 	api.CodeTooExpensive:         {http.StatusUnprocessableEntity, "The list takes too long"},
 	api.CodeRateLimited:          {http.StatusTooManyRequests, "Too many requests"},

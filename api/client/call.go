@@ -197,10 +197,10 @@ func describe(body []byte) string {
 func (c *Client) fetch(ctx context.Context, call call, into any) (*resty.Response, error) {
 	res, err := c.send(ctx, call)
 	if err != nil {
-		return nil, err
+		return res, err
 	}
 	if err := decode(res.Body(), into); err != nil {
-		return nil, c.unreadable(call, res, misread(res.Body(), err))
+		return res, c.unreadable(call, res, misread(res.Body(), err))
 	}
 	return res, nil
 }
@@ -349,8 +349,14 @@ func misread(body []byte, err error) error {
 func (c *Client) confirm(ctx context.Context, call call) (api.Message, error) {
 	var message api.Message
 	res, err := c.send(ctx, call)
-	if err != nil || len(res.Body()) == 0 {
+	if err != nil {
 		return message, err
+	}
+	if etag := res.Header().Get("ETag"); call.method == http.MethodPatch && !IsWeak(etag) {
+		message.ETag = etag
+	}
+	if len(res.Body()) == 0 {
+		return message, nil
 	}
 	if err := json.Unmarshal(res.Body(), &message); err != nil {
 		return api.Message{}, c.unreadable(call, res, err)

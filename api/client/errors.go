@@ -175,7 +175,8 @@ func refusal(sent call, e *requestState, res *resty.Response) *Error {
 	refused.Code = cmp.Or(refused.Code, codeOf(refused.Status))
 	// These codes also say that an earlier attempt under the same key changed nothing. After any other conflict the
 	// server may still be at work on it.
-	final := []api.Code{api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut}
+	final := []api.Code{api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut,
+		api.CodeNotDeleted}
 	if e.conflicted && slices.Contains(final, refused.Code) {
 		refused.OutcomeUnknown, refused.KeyUnused = false, true
 	}

@@ -49,8 +49,9 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 		page.Data = []T{}
 	}
 	for i := range page.Data {
-		if lacksID(&page.Data[i]) {
-			return api.Page[T]{}, nil, c.unreadable(call, res, fmt.Errorf("item %d of the list has no id", i+1))
+		if lacking := lacksMember(&page.Data[i]); lacking != "" {
+			err := fmt.Errorf("item %d of the list has no %s", i+1, lacking)
+			return api.Page[T]{}, nil, c.unreadable(call, res, err)
 		}
 	}
 	page.DistancesKM = distances(res.Header().Get(api.HeaderDistances), len(page.Data))
@@ -83,21 +84,30 @@ func (c *Client) counted(
 	return api.NewPageMeta(page, perPage, total), true
 }
 
-// lacksID tells whether an item of a list, given by its pointer, is not a record of the service: it may be null.
-func lacksID(item any) bool {
+// lacksMember returns the member without which an item of a list, given by its pointer, is not a record of the service:
+// it may be null.
+func lacksMember(item any) string {
+	lacksID := false
 	switch r := item.(type) {
 	case *api.Perk:
-		return r.ID == ""
+		lacksID = r.ID == ""
 	case *api.Property:
-		return r.PropertyID() == ""
+		lacksID = r.PropertyID() == ""
 	case *api.Redemption:
-		return r.ID == ""
+		lacksID = r.ID == ""
 	case *api.RedemptionRecord:
-		return r.ID == ""
+		lacksID = r.ID == ""
 	case *api.User:
-		return r.ID == ""
+		lacksID = r.ID == ""
+	case *api.PropertyVersion:
+		if r.Action == "" {
+			return "action"
+		}
 	}
-	return false
+	if lacksID {
+		return "id"
+	}
+	return ""
 }
 
 // distances reads the distances of the perks on a page; nil unless there is one for each.

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-resty/resty/v2"
+
 	"example.com/perks/api"
 )
 
@@ -124,7 +126,7 @@ func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRe
 		return api.Redemption{}, false,
 			c.unreadable(call, res, errors.New("it is not the redemption that was asked for"))
 	}
-	return redemption, res.Header().Get(replayed) == "true" && !stateOf(res.Request.Context()).lost, nil
+	return redemption, isReplay(res), nil
 }
 
 // perkPath refuses the two ids that are addresses of other endpoints.
@@ -150,12 +152,19 @@ func (c *Client) userCall(userID, kind string, query url.Values, options ListOpt
 
 // Property returns a listing and its ETag, if the server gives one.
 func (c *Client) Property(ctx context.Context, id api.PropertyID) (api.Property, string, error) {
+	version, _, err := c.property(ctx, id, nil)
+	return version.Record, version.ETag, err
+}
+
+func (c *Client) property(
+	ctx context.Context, id api.PropertyID, query url.Values,
+) (Version[api.Property], *resty.Response, error) {
 	var property api.Property
 	path, err := propertyPath("get", id)
 	if err != nil {
-		return api.Property{}, "", err
+		return Version[api.Property]{}, nil, err
 	}
-	call := get(path, nil)
+	call := get(path, query)
 	isRecord := func() bool {
 		read := property
 		read.Odd = nil // without any member, too, the listing lacks numbers
@@ -167,7 +176,7 @@ func (c *Client) Property(ctx context.Context, id api.PropertyID) (api.Property,
 		err = c.unreadable(call, res, fmt.Errorf("it is the property %s", got))
 	}
 	if err != nil {
-		return api.Property{}, "", err
+		return Version[api.Property]{}, res, err
 	}
 	if got == "" {
 		property.SetPropertyID(id)
@@ -179,7 +188,7 @@ func (c *Client) Property(ctx context.Context, id api.PropertyID) (api.Property,
 	if etag != "" {
 		c.config.GivesETags.Store(true)
 	}
-	return property, etag, nil
+	return Version[api.Property]{Record: property, ETag: etag}, res, nil
 }
 
 // guard refuses an ETag at a server that gives none: it would guard nothing.
@@ -202,7 +211,8 @@ const CodeUnguarded api.Code = "unguarded"
 // a server that compares strongly (RFC 9110, section 13.1.1) always refuses them.
 func IsWeak(etag string) bool { return strings.HasPrefix(etag, "W/") }
 
-// UpdateProperty changes the fields of the patch; with an ETag in ifMatch, only while that is the current version.
+// UpdateProperty changes the fields of the patch; with an ETag in ifMatch, only while that is the current version. The
+// message has the ETag of the version that it left, but not a weak one: that is what frameworks give any body.
 func (c *Client) UpdateProperty(
 	ctx context.Context, id api.PropertyID, patch api.PropertyPatch, ifMatch string,
 ) (api.Message, error) {

@@ -53,7 +53,7 @@ func (c *Client) CreateProperty(
 		created.Record.Images = []string{}
 	}
 	created.ETag = res.Header().Get("ETag")
-	return created, res.Header().Get(replayed) == "true" && !stateOf(res.Request.Context()).lost, nil
+	return created, isReplay(res), nil
 }
 
 // ProbeKeys finds out whether the server honours idempotency keys, if that is not known yet; see HonoursKeys.

@@ -229,10 +229,12 @@ func orUnsupported[T any](what string, pages Pages[T]) Pages[T] {
 	}
 }
 
-// unsupported says that the server lacks what is beyond the service's specification.
+// unsupported says that the server lacks what is beyond the service's specification. err is its refusal, or nil.
 func unsupported(what string, err error) error {
-	refused, _ := errors.AsType[*Error](err)
-	lacking := *refused
+	lacking := Error{}
+	if refused, isRefusal := errors.AsType[*Error](err); isRefusal {
+		lacking = *refused
+	}
 	lacking.Code, lacking.Status, lacking.Unsupported = api.CodeNotFound, http.StatusNotFound, true
 	lacking.Message = "This service has no " + what +
 		": the specification does not ask for it, and the service is another one than perksd, or an older version."

@@ -67,7 +67,7 @@ func exitOfCode(code api.Code) int {
 	case api.CodeNotFound:
 		return command.ExitNotFound
 	case api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut,
-		api.CodePreconditionFailed, api.CodeConflict:
+		api.CodePreconditionFailed, api.CodeNotDeleted, api.CodeConflict:
 		return command.ExitConflict
 	}
 	return command.ExitFailed
