@@ -58,7 +58,9 @@ func TestAClientSeesTheEventsOfWhatItMayRead(t *testing.T) {
 	d.decide(d.tokens[1], d.made[1]["spa"].ID, "reject", `{"reason":"too late"}`, "")
 	d.Status(writer, "PATCH", d.URL+"/update-property/1", `{"title":"Attic"}`)
 	d.Status(writer, "DELETE", d.URL+"/delete-property/2", "")
-	if _, err := d.Live.RestoreProperty(t.Context(), 2, store.Operator, time.Now()); err != nil {
+	if _, err := d.Live.RestoreProperty(t.Context(), store.PropertyRestoration{
+		ID: 2, By: store.Operator, At: time.Now(),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	d.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}, Stock: new(int64(7))})

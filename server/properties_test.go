@@ -142,7 +142,9 @@ func TestDeletedPropertyCanBeRestored(t *testing.T) {
 	} {
 		wantError(t, s, request, http.StatusNotFound, jsonType, api.CodeNotFound)
 	}
-	if _, err := s.Live.RestoreProperty(t.Context(), 1, store.Operator, day(1)); err != nil {
+	if _, err := s.Live.RestoreProperty(t.Context(), store.PropertyRestoration{
+		ID: 1, By: store.Operator, At: day(1),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := readProperty(s, token); got != loft {

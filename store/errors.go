@@ -91,9 +91,20 @@ func RedemptionDecided(id string, status, wanted api.RedemptionStatus) error {
 	return api.Errorf(api.CodeConflict, "Redemption %q is %s already; only an approved one can be voided.", id, status)
 }
 
-// PropertyExists says that there is nothing to restore because the property is there.
-func PropertyExists(id int64) error {
-	return api.Errorf(api.CodeConflict, "Property %d exists; there is nothing to restore.", id)
+// PropertyNotDeleted says that the property is there, and no version to restore was named.
+func PropertyNotDeleted(id int64) error {
+	return api.Errorf(api.CodeNotDeleted,
+		"Property %d is not deleted. To restore a version of it, name the version.", id)
+}
+
+// PropertyNotThere says that there was no property with that id at a time.
+func PropertyNotThere(id int64, at time.Time) error {
+	return api.Errorf(api.CodeNotFound, "There was no property %d at %s.", id, at.UTC().Format(time.RFC3339Nano))
+}
+
+// NoPropertyVersion says that the history of a property does not have a version.
+func NoPropertyVersion(id int64) error {
+	return api.Errorf(api.CodeNotFound, "The history of property %d has no such version.", id)
 }
 
 // NoPropertyID says that no listing can be added, because the highest id is taken.

@@ -106,8 +106,12 @@ func (o Operations) CreateProperty(
 			return created, err
 		}
 		if creation.Key != nil {
-			if created.Property, err = o.firstReply(tx, creation); !errors.Is(err, ErrNoRow) {
+			id, _, err := knownKey(tx, creation.Owner, *creation.Key, creation.At)
+			if err == nil {
+				created.Property, err = o.asCreated(tx, id)
 				created.Replayed = err == nil
+			}
+			if !errors.Is(err, ErrNoRow) {
 				return created, err
 			}
 		}
@@ -123,12 +127,12 @@ func (o Operations) CreateProperty(
 		record := PropertyRecord{Property: creation.Property, Owner: creation.Owner}
 		record.ID = last + 1
 		if creation.Key != nil {
-			if err := keepKey(tx, creation, record.ID); err != nil {
+			if err := keepKey(tx, creation.Owner, *creation.Key, creation.At, record.ID, nil); err != nil {
 				return created, err
 			}
 		}
 		if added, err := addProperty(tx, record); err != nil || added == 0 {
-			return created, cmp.Or(err, PropertyExists(record.ID))
+			return created, cmp.Or(err, fmt.Errorf("the new id %d is taken", record.ID))
 		}
 		created.Property = record.Property
 		return created, Audit(tx, creation.At, ClientActor(creation.Owner), ActionCreateProperty,
@@ -136,47 +140,51 @@ func (o Operations) CreateProperty(
 	})
 }
 
-// firstReply returns the listing as the first request with the creation's key made it, or ErrNoRow. It ignores expired
-// keys.
-func (o Operations) firstReply(tx Tx, creation PropertyCreation) (api.Property, error) {
+// knownKey returns the listing that a client's key names, and the entry that has the first reply, of a restored one; or
+// ErrNoRow. It ignores expired keys.
+func knownKey(tx Tx, clientID string, key IdempotencyKey, at time.Time) (id int64, entry *int64, err error) {
 	var fingerprint []byte
-	id, err := One(tx, func(r Scanner) (id *int64, err error) { return id, r.Scan(&fingerprint, &id) },
-		`SELECT fingerprint, property_id FROM idempotency_keys WHERE client_id = $1 AND key = $2 AND created_at >= $3`,
-		creation.Owner, creation.Key.Key, creation.At.Add(-IdempotencyKeyLife))
+	known, err := One(tx, func(r Scanner) (id *int64, err error) { return id, r.Scan(&fingerprint, &id, &entry) }, `
+		SELECT fingerprint, property_id, entry FROM idempotency_keys
+		WHERE client_id = $1 AND key = $2 AND created_at >= $3`, clientID, key.Key, at.Add(-IdempotencyKeyLife))
 	if err != nil {
-		return api.Property{}, err
+		return 0, nil, err
 	}
-	if err = creation.Key.Check(fingerprint); err == nil && id == nil {
-		err = IdempotencyKeyReused(creation.Key.Key)
+	if err = key.Check(fingerprint); err == nil && known == nil {
+		err = IdempotencyKeyReused(key.Key)
 	}
 	if err != nil {
-		return api.Property{}, err
+		return 0, nil, err
 	}
+	return *known, entry, nil
+}
+
+// asCreated returns a listing as it was created.
+func (o Operations) asCreated(tx Tx, id int64) (api.Property, error) {
 	var record PropertyRecord
-	encoded, err := OneOr(fmt.Errorf("the audit log lacks the creation of property %d", *id), tx, ScanValue[string], `
+	encoded, err := OneOr(fmt.Errorf("the audit log lacks the creation of property %d", id), tx, ScanValue[string], `
 		SELECT after FROM audit WHERE subject = $1 AND action = $2
-			ORDER BY `+o.db.AuditID+` DESC LIMIT 1`, PropertySubject(*id), ActionCreateProperty)
+			ORDER BY `+o.db.AuditID+` DESC LIMIT 1`, PropertySubject(id), ActionCreateProperty)
 	if err != nil {
 		return record.Property, err
 	}
 	if err := json.Unmarshal([]byte(encoded), &record); err != nil {
-		return record.Property, fmt.Errorf("read property %d as it was created: %w", *id, err)
+		return record.Property, fmt.Errorf("read property %d as it was created: %w", id, err)
 	}
 	return record.Property, nil
 }
 
-// keepKey replaces an expired key. Another transaction may have just redeemed under the same one.
-func keepKey(tx Tx, creation PropertyCreation, id int64) error {
+// keepKey replaces an expired key. Another transaction may have just used the same one.
+func keepKey(tx Tx, clientID string, key IdempotencyKey, at time.Time, id int64, entry *int64) error {
 	if _, err := tx.Exec(`DELETE FROM idempotency_keys WHERE client_id = $1 AND key = $2 AND created_at < $3`,
-		creation.Owner, creation.Key.Key, creation.At.Add(-IdempotencyKeyLife)); err != nil {
+		clientID, key.Key, at.Add(-IdempotencyKeyLife)); err != nil {
 		return err
 	}
-	kept, err := tx.Exec(`INSERT INTO idempotency_keys (client_id, key, fingerprint, created_at, property_id)
-		VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (client_id, key) DO NOTHING`,
-		creation.Owner, creation.Key.Key, creation.Key.Fingerprint[:], creation.At, id)
+	kept, err := tx.Exec(`INSERT INTO idempotency_keys (client_id, key, fingerprint, created_at, property_id, entry)
+		VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (client_id, key) DO NOTHING`, clientID, key.Key, key.Fingerprint[:], at, id, entry)
 	if err == nil && kept == 0 {
-		err = IdempotencyKeyReused(creation.Key.Key)
+		err = IdempotencyKeyReused(key.Key)
 	}
 	return err
 }
@@ -231,39 +239,6 @@ func (o Operations) DeleteProperty(
 			return err
 		}
 		return Audit(tx, at, by, ActionDeleteProperty, PropertySubject(id), property.PropertyRecord, nil)
-	})
-}
-
-func (o Operations) RestoreProperty(ctx context.Context, id int64, by Actor, at time.Time) (PropertyRecord, error) {
-	return writeFor(ctx, o, "restore a property", func(tx Tx) (deleted PropertyRecord, err error) {
-		if err := lock(tx, o.db.LockNewProperties); err != nil {
-			return deleted, err
-		}
-		exists, err := One(tx, ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM properties WHERE id = $1)`, id)
-		if err != nil {
-			return deleted, err
-		}
-		if exists {
-			return deleted, PropertyExists(id)
-		}
-		encoded, err := o.lastDeleted(tx, PropertySubject(id))
-		if errors.Is(err, ErrNoRow) {
-			err = PropertyNotFound(id)
-		}
-		if err != nil {
-			return deleted, err
-		}
-		if err := json.Unmarshal([]byte(encoded), &deleted); err != nil {
-			return deleted, fmt.Errorf("read the deleted property %d: %w", id, err)
-		}
-		added, err := addProperty(tx, deleted)
-		if err != nil {
-			return deleted, err
-		}
-		if added == 0 { // another transaction restored or imported it meanwhile
-			return deleted, PropertyExists(id)
-		}
-		return deleted, Audit(tx, at, by, ActionRestoreProperty, PropertySubject(id), nil, deleted)
 	})
 }
 

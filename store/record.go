@@ -62,6 +62,46 @@ type CreatedProperty struct {
 	Replayed bool
 }
 
+// PropertyVersion is what one change made of a listing.
+type PropertyVersion struct {
+	At            time.Time
+	Actor         Actor
+	Action        string          // as in the audit log
+	Before, After *PropertyRecord // the whole listing; nil where there was or is none
+}
+
+// PropertyHistoryQuery says which page of a listing's versions.
+type PropertyHistoryQuery struct {
+	ID     int64
+	Window Window
+	After  *Cursor // as in PerkQuery
+	// Check refuses with its error. It gets the owner of the listing as it is, or was when it was deleted.
+	Check func(owner string) error
+}
+
+// PropertyRestoration is one request to take a listing back to a version.
+type PropertyRestoration struct {
+	ID int64
+	By Actor
+	At time.Time
+	// Is finds the version, of several the newest, unless it is nil. Otherwise AsOf says when the listing was as
+	// wanted, unless it is zero. Without both it is the last version before the deletion.
+	Is   func(api.Property) bool
+	AsOf time.Time
+	// Check refuses with its error, unless it is nil. It gets the listing as it is, or was when it was deleted, which
+	// nobody else can change meanwhile. It may be called more than once, as the change of UpdateProperty may.
+	Check func(PropertyRecord) error
+	Key   *IdempotencyKey // nil without one
+	// ClientID is whose key it is.
+	ClientID string
+}
+
+// RestoredProperty is the listing as the first reply showed it, and whether this is a replay of that reply.
+type RestoredProperty struct {
+	PropertyRecord
+	Replayed bool
+}
+
 // RedeemAttempt is one request to redeem. The caller chooses the id before the first try, so that a driver that retries
 // after an unknown outcome recognizes its own row.
 type RedeemAttempt struct {
@@ -195,6 +235,7 @@ const (
 	ActionUpdateProperty   = "property.update"
 	ActionDeleteProperty   = "property.delete"
 	ActionRestoreProperty  = "property.restore"
+	ActionImportProperty   = "property.import" // one of those of ActionImportProperties
 	ActionCreateClient     = "client.create"
 	ActionRotateSecret     = "client.rotate-secret"
 	ActionDisableClient    = "client.disable"

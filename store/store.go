@@ -100,9 +100,19 @@ type Properties interface {
 	// DeleteProperty deletes a listing if check returns nil for the current record, which stays complete in the audit
 	// log.
 	DeleteProperty(ctx context.Context, id int64, by Actor, at time.Time, check func(PropertyRecord) error) error
-	// RestoreProperty restores the last deleted record of that id. Errors: PropertyNotFound if it was never deleted,
-	// PropertyExists.
-	RestoreProperty(ctx context.Context, id int64, by Actor, at time.Time) (PropertyRecord, error)
+	// RestoreProperty takes a listing back to a version, or restores it as it was when it was deleted if none is named.
+	// The id and the owner stay those of the listing, or of the deleted one. Nothing is written if it is equal already.
+	// Errors: PropertyNotFound, those of Check, PropertyNotDeleted if no version is named and it is not deleted,
+	// IdempotencyKeyReused, and those of a version that is not known, with CodeNotFound.
+	RestoreProperty(ctx context.Context, restoration PropertyRestoration) (RestoredProperty, error)
+	// PropertyHistory returns one page of the versions of a listing, deleted or not, newest first in the order of
+	// commits. They are those that the audit log has. Errors: PropertyNotFound, those of Check, and ErrNoCursor if
+	// After is not of this listing.
+	PropertyHistory(ctx context.Context, query PropertyHistoryQuery) (List[PropertyVersion], error)
+	// PropertyAsOf returns a listing as the last of the changes made at that time or earlier left it. check gets the
+	// owner as it is now, or was when the listing was deleted, and refuses with its error. If there was no listing
+	// then, or the audit log does not say what it was, the error has CodeNotFound.
+	PropertyAsOf(ctx context.Context, id int64, at time.Time, check func(owner string) error) (PropertyRecord, error)
 }
 
 // Credentials is the clients of the service, and the keys that sign their tokens.

@@ -96,12 +96,13 @@ func (p *program) propertyRestoreCommand() *cobra.Command {
 			return usagef(cmd, "a property's id is a whole number above 0, not %q", args[0])
 		}
 		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
-			restored, err := db.RestoreProperty(cmd.Context(), id, p.operator, p.now())
+			restored, err := db.RestoreProperty(cmd.Context(),
+				store.PropertyRestoration{ID: id, By: p.operator, At: p.now()})
 			switch {
 			case err != nil:
 				return err
 			case output.value == "json":
-				return printJSON(p.Out, restored)
+				return printJSON(p.Out, restored.PropertyRecord)
 			}
 			_, err = fmt.Fprintf(p.Out, "Restored property %d. It belongs to client %s.\n", restored.ID,
 				restored.Owner)

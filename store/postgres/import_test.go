@@ -235,7 +235,7 @@ func TestRestoringAPropertyWaitsForAnImport(t *testing.T) {
 	other := begin(t, db, lockNewProperties) // as an import begins
 	restored := make(chan error, 1)
 	go func() {
-		_, err := db.RestoreProperty(t.Context(), 1, store.Operator, importDay)
+		_, err := db.RestoreProperty(t.Context(), store.PropertyRestoration{ID: 1, By: store.Operator, At: importDay})
 		restored <- err
 	}()
 	waitForLock(t, db)

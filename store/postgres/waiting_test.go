@@ -69,7 +69,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 					'` + store.ActionDeleteProperty + `', 'property/1', '{"propertyId":1,"price_pw":"1","owner":"a"}')`,
 			other: addProperty,
 			write: func(ctx context.Context, db *DB) error {
-				_, err := db.RestoreProperty(ctx, 1, store.Operator, day)
+				_, err := db.RestoreProperty(ctx, store.PropertyRestoration{ID: 1, By: store.Operator, At: day})
 				return err
 			},
 			want: api.CodeConflict,

@@ -76,11 +76,11 @@ func TestNoMigrationOfAMissingOrEmptyFileIsApplied(t *testing.T) {
 func TestALaterMigrationIsAppliedOnce(t *testing.T) {
 	db := openTemporary(t)
 	later := append(knownMigrations(), store.Migration{
-		Version: 2, Name: "0002_later.fits1", Script: `CREATE TABLE later (id TEXT PRIMARY KEY)`,
+		Version: 3, Name: "0003_later.fits2", Script: `CREATE TABLE later (id TEXT PRIMARY KEY)`,
 	})
 	for range 2 {
 		s := must(db.file.session(t.Context()))(t)
 		noError(t, errors.Join(s.migrate(later), s.close()))
 	}
-	storetest.Equal(t, "applied migrations", value[int64](t, db, `SELECT count(*) FROM migrations`), 2)
+	storetest.Equal(t, "applied migrations", value[int64](t, db, `SELECT count(*) FROM migrations`), 3)
 }

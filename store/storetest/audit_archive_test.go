@@ -22,8 +22,8 @@ var auditArchiveTests = []test{
 			f.must(f.update(id+1, retitle("One")))
 			f.must(f.delete(id+1, nil))
 		}
-		must(f.RestoreProperty(f.ctx, 1, store.Operator, now))(f)
-		must(f.RestoreProperty(f.ctx, 2, store.Operator, now))(f)
+		must(f.restore(1))(f)
+		must(f.restore(2))(f)
 		f.must(f.delete(2, nil))
 		f.must(f.UpdateProperty(f.ctx, 1, store.Operator, now.Add(time.Hour), retitle("Later")))
 		entries := collect(f, f.MovableAudit(f.ctx, now.Add(time.Minute)))
@@ -35,8 +35,8 @@ var auditArchiveTests = []test{
 			"property.update property/1",
 		})
 		f.equal("moved", len(entries), all-4)
-		f.equal("restored", must(f.RestoreProperty(f.ctx, 3, store.Operator, now))(f).Title, "One")
-		f.equal("restored", must(f.RestoreProperty(f.ctx, 2, store.Operator, now))(f).Title, "One")
+		f.equal("restored", must(f.restore(3))(f).Title, "One")
+		f.equal("restored", must(f.restore(2))(f).Title, "One")
 		f.equal("again", must(f.RemoveArchived(f.ctx, entries))(f), int64(0))
 	}},
 	{"a reader before an archived entry is told, and one after it misses nothing", func(f *fixture) {

@@ -37,7 +37,7 @@ var auditChangesTests = []test{
 			case 1:
 				f.must(f.DeleteProperty(f.ctx, id, store.Operator, clock,
 					func(store.PropertyRecord) error { return nil }))
-				must(f.RestoreProperty(f.ctx, id, store.Operator, clock))(f)
+				must(f.restore(id, func(r *store.PropertyRestoration) { r.At = clock }))(f)
 				continue // with the version that there was
 			default:
 				next.Bedrooms = random.IntN(3)

@@ -23,7 +23,7 @@ var auditTests = []test{
 		f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(1), retitle("New")))
 		f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(time.Second),
 			func(store.PropertyRecord) error { return nil }))
-		must(f.RestoreProperty(f.ctx, 1, store.Operator, now.Add(2*time.Second)))(f)
+		must(f.restore(1, func(r *store.PropertyRestoration) { r.At = now.Add(2 * time.Second) }))(f)
 		f.sameEntries("property/1", []store.AuditEntry{
 			{At: now, Actor: "client/owner", Action: store.ActionUpdateProperty, Before: asJSON(property(1, "owner")),
 				After: title},

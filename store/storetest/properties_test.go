@@ -42,7 +42,7 @@ var propertyTests = []test{
 		f.fails("read", errOf(f.Property(f.ctx, 1)), api.CodeNotFound)
 		f.fails("update", f.update(1, retitle("x")), api.CodeNotFound)
 		f.fails("delete", f.delete(1, nil), api.CodeNotFound)
-		f.fails("restore", errOf(f.RestoreProperty(f.ctx, 1, store.Operator, now)), api.CodeNotFound)
+		f.fails("restore", errOf(f.restore(1)), api.CodeNotFound)
 	}},
 	{"an update stores the changed record", func(f *fixture) {
 		f.addClients("owner")
@@ -108,7 +108,7 @@ var propertyTests = []test{
 		want := property(1, "owner", func(p *store.PropertyRecord) { p.Description = "“Ümlaut” <b>&\u2028" })
 		f.addProperties(want)
 		f.must(f.delete(1, nil))
-		restored := must(f.RestoreProperty(f.ctx, 1, store.Operator, now))(f)
+		restored := must(f.restore(1))(f)
 		f.equal("restored", restored, want)
 		f.equal("read", f.property(1), want)
 	}},
@@ -116,17 +116,17 @@ var propertyTests = []test{
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
-		must(f.RestoreProperty(f.ctx, 1, store.Operator, now))(f)
+		must(f.restore(1))(f)
 		f.must(f.update(1, retitle("Second life")))
 		f.must(f.delete(1, nil))
-		f.equal("title", must(f.RestoreProperty(f.ctx, 1, store.Operator, now))(f).Title, "Second life")
+		f.equal("title", must(f.restore(1))(f).Title, "Second life")
 	}},
 	{"an existing property cannot be restored", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
 		f.addProperties(property(1, "owner", func(p *store.PropertyRecord) { p.Title = "Imported since" }))
-		f.fails("restore", errOf(f.RestoreProperty(f.ctx, 1, store.Operator, now)), api.CodeConflict)
+		f.fails("restore", errOf(f.restore(1)), api.CodeNotDeleted)
 		f.equal("title", f.property(1).Title, "Imported since")
 	}},
 	{"a panic in change is an error for its caller only", func(f *fixture) {
@@ -155,6 +155,16 @@ func (f *fixture) delete(id int64, check func(store.PropertyRecord) error) error
 		check = func(store.PropertyRecord) error { return nil }
 	}
 	return f.DeleteProperty(f.ctx, id, store.ClientActor("owner"), now, check)
+}
+
+// restore restores a listing for the operator.
+func (f *fixture) restore(id int64, changes ...func(*store.PropertyRestoration)) (store.PropertyRecord, error) {
+	restoration := store.PropertyRestoration{ID: id, By: store.Operator, At: now}
+	for _, change := range changes {
+		change(&restoration)
+	}
+	restored, err := f.RestoreProperty(f.ctx, restoration)
+	return restored.PropertyRecord, err
 }
 
 func retitle(title string) func(*store.PropertyRecord) error {

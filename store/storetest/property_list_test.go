@@ -121,7 +121,7 @@ var propertyListTests = []test{
 		f.must(f.delete(1, nil))
 		f.equal("deleted", []any{listed(york), listed(new), listed(dear)},
 			[]any{[]string(nil), []string(nil), []string(nil)})
-		must(f.RestoreProperty(f.ctx, 1, store.Operator, now))(f)
+		must(f.restore(1))(f)
 		f.equal("restored", []any{listed(york), listed(new), listed(dear)},
 			[]any{[]string{"1"}, []string{"1"}, []string{"1"}})
 		f.addProperties(property(1, "owner", inCity("Bath"), titled("Old mill")))

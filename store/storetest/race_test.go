@@ -167,8 +167,8 @@ var raceTests = []test{
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
-		counts := f.atOnce(10, func(int) error { return errOf(f.RestoreProperty(f.ctx, 1, store.Operator, now)) })
-		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeConflict: 9})
+		counts := f.atOnce(10, func(int) error { return errOf(f.restore(1)) })
+		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeNotDeleted: 9})
 		f.equal("entries", f.actions("property/1"), []string{store.ActionDeleteProperty, store.ActionRestoreProperty})
 	}},
 	{"10 requests disable a client at once: one does", func(f *fixture) {

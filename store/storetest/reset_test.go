@@ -220,7 +220,7 @@ func testReopened(t *testing.T, d database) {
 	f.equal("everything", snapshot(f), before)
 	f.equal("replayed", f.redeem(keyed(attempt("p", "ann"), "2", "key", 1)),
 		store.RedeemResult{Redemption: first.Redemption, Replayed: true})
-	restored := must(f.RestoreProperty(f.ctx, 2, store.Operator, now))(f)
+	restored := must(f.restore(2))(f)
 	f.equal("restored", restored, property(2, "owner"))
 	f.addPerks(perk("new"))
 	f.finds("by text", by(api.PerkFilter{Query: "perk"}), "new", "p")
