@@ -26,16 +26,27 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// scriptedUser answers each question with the next line of a script. Output and answers are in one transcript.
+// scriptedUser answers each question, once it has been read, with the next line of a script. Output and answers are in
+// one transcript.
 type scriptedUser struct {
-	mu     sync.Mutex
-	script []string
-	text   bytes.Buffer
+	mu      sync.Mutex
+	written *sync.Cond
+	script  []string
+	text    bytes.Buffer
+}
+
+func newScriptedUser(script ...string) *scriptedUser {
+	p := &scriptedUser{script: script}
+	p.written = sync.NewCond(&p.mu)
+	return p
 }
 
 func (p *scriptedUser) Read(into []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for !bytes.HasSuffix(p.text.Bytes(), []byte(": ")) {
+		p.written.Wait()
+	}
 	if len(p.script) == 0 {
 		return 0, io.EOF
 	}
@@ -48,6 +59,7 @@ func (p *scriptedUser) Read(into []byte) (int, error) {
 func (p *scriptedUser) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer p.written.Broadcast()
 	return p.text.Write(text)
 }
 
@@ -109,7 +121,7 @@ func defaults(t *testing.T) *settings {
 // runScript runs a session, and returns its transcript. It fails if the transcript has control characters.
 func runScript(t *testing.T, change func(*settings), script ...string) string {
 	t.Helper()
-	p := &scriptedUser{script: script}
+	p := newScriptedUser(script...)
 	s := defaults(t)
 	change(s)
 	done := make(chan error, 1)
