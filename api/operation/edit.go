@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 )
 
@@ -121,6 +122,9 @@ type Edit[I ~string, R any, P Patch[R, P]] struct {
 	Deletes bool
 	Undoes  bool // it takes back what was saved, without text of its own
 
+	Restores *api.PropertyRestore // the version that it brings back, without text of its own; nil if it does not
+	Key      string               // the idempotency key of that
+
 	state    EditState
 	outdated bool
 	after    client.Version[R] // once it is saved
@@ -195,10 +199,18 @@ func (e *Edit[I, R, P]) Confirm() bool { return e.step(Confirmed) == Confirmed }
 
 // Saving is how to send the change, which is for the base only.
 func (e *Edit[I, R, P]) Saving() Saving[I, R, P] {
-	return Saving[I, R, P]{
+	s := Saving[I, R, P]{
 		Kind: e.Kind, ID: e.ID, Patch: e.Patch, Delete: e.Deletes, ETag: e.Base.ETag, Base: &e.Base.Record,
+		Restore: e.Restores, Key: e.Key,
 	}
+	if e.IsOfDeleted() {
+		s.Base = nil // there is nothing to read and compare
+	}
+	return s
 }
+
+// hasText tells whether text is typed: not for what is done as a whole.
+func (e *Edit[I, R, P]) hasText() bool { return !e.Deletes && !e.Undoes && e.Restores == nil }
 
 // Sent takes the outcome of the change that was sent.
 func (e *Edit[I, R, P]) Sent(done Saving[I, R, P]) EditEvent {
@@ -214,7 +226,7 @@ func (e *Edit[I, R, P]) Sent(done Saving[I, R, P]) EditEvent {
 		return e.step(FoundDoubt)
 	case IsVersionConflict(done.Err) && done.HasCurrent:
 		return e.meet(done.Current)
-	case refused != nil && len(refused.Fields) > 0 && !e.Deletes && !e.Undoes:
+	case refused != nil && len(refused.Fields) > 0 && e.hasText():
 		return e.step(FoundRefused)
 	}
 	return e.step(FoundFailure)
@@ -229,7 +241,11 @@ func (e *Edit[I, R, P]) Read(now client.Version[R], err error) EditEvent {
 			return event // without the newer version, the service reports the conflict
 		}
 		return e.meet(now)
-	case !e.can(FoundSaved) || e.state == Sending || err != nil && !isSaved:
+	case !e.can(FoundSaved) || e.state == Sending:
+		return Ignored
+	case e.IsOfDeleted() && client.IsNotFound(err):
+		return e.step(FoundUnsaved)
+	case err != nil && !isSaved:
 		return Ignored
 	case !isSaved && e.Deletes:
 		return e.step(GaveUp)
@@ -249,6 +265,9 @@ func (e *Edit[I, R, P]) meet(now client.Version[R]) EditEvent {
 	switch {
 	case e.Deletes:
 		e.Base = now
+		return e.step(FoundSame)
+	case e.Restores != nil:
+		e.Base, e.Patch = now, e.Kind.Changes(now.Record, e.Wanted())
 		return e.step(FoundSame)
 	case e.Kind.Changes(e.Base.Record, now.Record).IsEmpty():
 		e.rebase(now, e.Patch)
@@ -283,7 +302,7 @@ func (e *Edit[I, R, P]) Decide() EditEvent {
 // Back goes back to the text, in which a merge counts if all conflicts are decided. Without a text, the edit ends. Of a
 // draft that was not merged, only the draft is left.
 func (e *Edit[I, R, P]) Back() EditEvent {
-	if e.Deletes || e.Undoes || e.state == MergingDraft {
+	if !e.hasText() || e.state == MergingDraft {
 		return e.step(GaveUp)
 	}
 	if e.state == Merging && len(e.Merge.Undecided()) == 0 {

@@ -27,6 +27,10 @@ type EditKind[I ~string, R any, P Patch[R, P]] struct {
 	Get    func(c *client.Client, ctx context.Context, id I) (record R, etag string, err error)
 	Update func(c *client.Client, ctx context.Context, id I, patch P, ifMatch string) (api.Message, error)
 	Delete func(c *client.Client, ctx context.Context, id I, ifMatch string) (api.Message, error)
+	// Restore brings back a version, once for each idempotency key.
+	Restore func(
+		c *client.Client, ctx context.Context, id I, version api.PropertyRestore, ifMatch, key string,
+	) (record R, etag string, replayed bool, err error)
 }
 
 // The types for properties.
@@ -42,6 +46,7 @@ var Properties = &EditKind[api.PropertyID, api.Property, api.PropertyPatch]{
 	Fields: sync.OnceValue(api.PropertyFields), Texts: api.Property.Texts,
 	Parse: api.ParsePropertyPatch, Changes: api.PropertyChanges, Decode: api.ReadProperty,
 	Get: (*client.Client).Property, Update: (*client.Client).UpdateProperty, Delete: (*client.Client).DeleteProperty,
+	Restore: (*client.Client).RestoreProperty,
 }
 
 // Field returns a field by its name.
@@ -83,8 +88,8 @@ func (k *EditKind[I, R, P]) Read(ctx context.Context, c *client.Client, id I) (c
 	return client.Version[R]{Record: record, ETag: etag}, err
 }
 
-// Saving is an attempt to change or delete a record, and what is known of its outcome. It is a value: its methods
-// return an updated copy. Fill in Kind, ID, Patch or Delete, ETag and Base.
+// Saving is an attempt to change, delete or restore a record, and what is known of its outcome. It is a value: its
+// methods return an updated copy. Fill in Kind, ID, Patch, Delete or Restore, ETag and Base.
 type Saving[I ~string, R any, P Patch[R, P]] struct {
 	Kind   *EditKind[I, R, P]
 	ID     I
@@ -92,6 +97,9 @@ type Saving[I ~string, R any, P Patch[R, P]] struct {
 	Delete bool   // instead of Patch
 	ETag   string // the version to change; "" is any
 	Base   *R     // that version as it was read; nil if it was not
+
+	Restore *api.PropertyRestore // instead of Patch, which may say what it changes: the version to restore
+	Key     string               // the idempotency key of a restoration; other changes need none
 
 	Message  string // of the service
 	Replaced *R     // the version that the change has replaced; nil unless the service has proved it by its ETag
@@ -102,7 +110,8 @@ type Saving[I ~string, R any, P Patch[R, P]] struct {
 	HasCurrent bool              // the last read succeeded
 	ReadErr    error             // of the last read
 
-	attempt Attempt[api.Message]
+	attempt  Attempt[api.Message]
+	replayed bool // the service repeats its response to an earlier request under the key
 }
 
 // Try sends the change once. If the reply is lost, the outcome stays unknown.
@@ -112,9 +121,13 @@ func (s Saving[I, R, P]) Try(ctx context.Context, c *client.Client) Saving[I, R,
 
 func (s Saving[I, R, P]) request(ctx context.Context, c *client.Client, ifMatch string) Saving[I, R, P] {
 	var message api.Message
-	if s.Delete {
+	switch {
+	case s.Restore != nil:
+		s.Current.Record, s.Current.ETag, s.replayed, s.Err = s.Kind.Restore(c, ctx, s.ID, *s.Restore, ifMatch, s.Key)
+		s.HasCurrent = s.Err == nil
+	case s.Delete:
 		message, s.Err = s.Kind.Delete(c, ctx, s.ID, ifMatch)
-	} else {
+	default:
 		message, s.Err = s.Kind.Update(c, ctx, s.ID, s.Patch, ifMatch)
 	}
 	s.Message, s.Replaced = message.Message, nil
@@ -141,8 +154,9 @@ func (s Saving[I, R, P]) Send(ctx context.Context, c *client.Client) Saving[I, R
 			return s
 		}
 	}
-	a := Attempt[api.Message]{}.Send(ctx, saving[I, R, P]{&s, c}, withoutKey(c))
-	if s = s.after(a); s.Base != nil && IsVersionConflict(s.Err) && !s.HasCurrent {
+	a := Attempt[api.Message]{Key: s.Key}.Send(ctx, saving[I, R, P]{&s, c}, s.rules(c))
+	isReviewed := s.Base != nil || s.Restore != nil
+	if s = s.after(a); isReviewed && IsVersionConflict(s.Err) && !s.HasCurrent {
 		s = s.Read(ctx, soon(c))
 	}
 	return s
@@ -171,8 +185,15 @@ func (s Saving[I, R, P]) Check(ctx context.Context, c *client.Client) Saving[I, 
 	if !s.attempt.State.IsDoubtful() {
 		return s.Read(ctx, soon(c))
 	}
-	a := s.attempt.Check(ctx, saving[I, R, P]{&s, c}, withoutKey(c))
+	a := s.attempt.Check(ctx, saving[I, R, P]{&s, c}, s.rules(c))
 	return s.after(a)
+}
+
+func (s Saving[I, R, P]) rules(c *client.Client) Rules {
+	if s.Key != "" {
+		return withKey(c)
+	}
+	return withoutKey(c)
 }
 
 func (s Saving[I, R, P]) after(a Attempt[api.Message]) Saving[I, R, P] {
@@ -196,7 +217,7 @@ func (s saving[I, R, P]) Send(ctx context.Context, _ string) (message api.Messag
 		}
 	}
 	*s.Saving = done
-	return api.Message{Message: done.Message}, false, done.Err
+	return api.Message{Message: done.Message}, done.replayed, done.Err
 }
 
 func (s saving[I, R, P]) LookUp(ctx context.Context, _ time.Time) (api.Message, Event, error) {
@@ -222,10 +243,17 @@ func (s Saving[I, R, P]) Read(ctx context.Context, c *client.Client) Saving[I, R
 
 // IsApplied tells whether the record, as read last, is as the change wants it.
 func (s Saving[I, R, P]) IsApplied() bool {
-	if s.Delete {
+	switch to := s.Restore; {
+	case s.Delete:
 		return client.IsNotFound(s.ReadErr)
+	case !s.HasCurrent:
+		return false
+	case to != nil && to.ETag != "":
+		return s.Current.ETag == to.ETag
+	case to != nil && s.Patch.IsEmpty(): // of a time, only the idempotency key can tell
+		return to.AsOf.IsZero()
 	}
-	return s.HasCurrent && s.Patch.IsAppliedTo(s.Current.Record)
+	return s.Patch.IsAppliedTo(s.Current.Record)
 }
 
 // IsDone tells whether nothing is left to do. That is also true of a version conflict if the record was read and is as

@@ -1,0 +1,200 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+)
+
+// NewRestoration asks whether to restore a version of a record, which is as it is now. A deleted record has no id, and
+// the ETag of the version before its deletion.
+func (k *EditKind[I, R, P]) NewRestoration(
+	id I, now client.Version[R], version R, to api.PropertyRestore, key string,
+) *Edit[I, R, P] {
+	return &Edit[I, R, P]{
+		Kind: k, ID: id, Base: now, Patch: k.Changes(now.Record, version), Restores: &to, Key: key, state: Reviewing,
+	}
+}
+
+// IsOfDeleted tells whether the edit restores a deleted record.
+func (e *Edit[I, R, P]) IsOfDeleted() bool {
+	return e.Restores != nil && e.Kind.IDOf(e.Base.Record) == ""
+}
+
+// NewSaved is an edit that was saved in another session, so that it can be undone. Of the record as it is now, before
+// and after have the fields that the edit changed, and etag is that of the version that it left; "" if that is not
+// known.
+func (k *EditKind[I, R, P]) NewSaved(
+	id I, now client.Version[R], before, after json.RawMessage, etag string,
+) (*Edit[I, R, P], error) {
+	left, err := k.overlay(now.Record, after)
+	if err != nil {
+		return nil, err
+	}
+	was, err := k.overlay(left, before)
+	return &Edit[I, R, P]{
+		Kind: k, ID: id, Base: client.Version[R]{Record: was}, Patch: k.Changes(was, left),
+		state: Saved, after: client.Version[R]{Record: left, ETag: etag},
+	}, err
+}
+
+// overlay returns a record with some of its members replaced, also by values that no edit could have typed.
+func (k *EditKind[I, R, P]) overlay(record R, members json.RawMessage) (with R, err error) {
+	whole, err := api.EncodeJSON(record)
+	var all, some map[string]json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(whole, &all)
+	}
+	if err == nil {
+		err = json.Unmarshal(members, &some)
+	}
+	for name, value := range some {
+		all[name] = value
+	}
+	if err == nil {
+		whole, err = api.EncodeJSON(all)
+	}
+	if err == nil {
+		err = k.Decode(whole, &with)
+	}
+	return with, err
+}
+
+// Kept is a saved edit as NewSaved needs it in another session: before and after.
+func (e *Edit[I, R, P]) Kept() (before, after json.RawMessage) {
+	before, _ = api.EncodeJSON(e.Reverse()) // values that came as JSON go as JSON
+	after, _ = api.EncodeJSON(e.Patch)
+	return before, after
+}
+
+// HistoryPage is how many changes are read at a time.
+const HistoryPage = 50
+
+// Deletion is the change that has deleted a property. The error is CodeNotFound if the last change is another one.
+func Deletion(ctx context.Context, c *client.Client, id api.PropertyID) (api.PropertyVersion, error) {
+	page, err := c.PropertyHistory(ctx, id, client.ListOptions{Page: 1, PerPage: 1})
+	switch {
+	case err != nil:
+		return api.PropertyVersion{}, err
+	case len(page.Data) == 0 || page.Data[0].Action != api.VersionDeleted:
+		return api.PropertyVersion{}, api.Errorf(api.CodeNotFound, "Property %s was not deleted.", id)
+	}
+	return page.Data[0], nil
+}
+
+// wireStep is the precision of times on the wire.
+const wireStep = time.Millisecond
+
+// versionOf reads the version that a change has left, or of a deletion the one before it. The ETag may be unknown.
+func versionOf(
+	ctx context.Context, c *client.Client, id api.PropertyID, of api.PropertyVersion,
+) (version PropertyVersion, to api.PropertyRestore, err error) {
+	if of.Action == api.VersionDeleted {
+		if err = api.ReadProperty(of.Before, &version.Record); err != nil {
+			return version, to, err
+		}
+		at := of.At.Add(-wireStep)
+		record, etag, err := c.PropertyAsOf(ctx, id, at)
+		if err == nil && api.PropertyChanges(record, version.Record).IsEmpty() { // else it was changed just before
+			version.ETag, to.ETag = etag, etag
+		}
+		return version, to, nil
+	}
+	version.Record, version.ETag, err = c.PropertyAsOf(ctx, id, of.At)
+	if of.ETag != nil && err == nil && version.ETag != *of.ETag {
+		err = fmt.Errorf("property %s was changed again within a millisecond, so this version cannot be read", id)
+	}
+	if to.ETag = version.ETag; to.ETag == "" {
+		to.AsOf = of.At
+	}
+	return version, to, err
+}
+
+// ReadRestoration reads what it takes to restore the version that a change has left, or of a deletion the one before
+// it: that version, and the property as it is now, which it returns too. That has no id if it is deleted.
+func ReadRestoration(
+	ctx context.Context, c *client.Client, id api.PropertyID, of api.PropertyVersion, key string,
+) (*PropertyEdit, PropertyVersion, error) {
+	now, err := Properties.Read(ctx, c, id)
+	isDeleted := client.IsNotFound(err)
+	if err != nil && !isDeleted {
+		return nil, now, err
+	}
+	version, to, err := versionOf(ctx, c, id, of)
+	if err != nil {
+		return nil, now, err
+	}
+	if isDeleted {
+		deletion, err := Deletion(ctx, c, id)
+		if err != nil {
+			return nil, now, err
+		}
+		last := version
+		if !deletion.At.Equal(of.At) || of.Action != api.VersionDeleted {
+			if last, _, err = versionOf(ctx, c, id, deletion); err != nil {
+				return nil, now, err
+			}
+		}
+		now.ETag = last.ETag
+	}
+	return Properties.NewRestoration(id, now, version.Record, to, key), now, nil
+}
+
+// ReadLastEdit reads what it takes to undo the last change that a client has made to a property: the edit to review,
+// and the property as it is now. Where the service keeps no history, kept is that change; nil if it is not known. The
+// error is CodeConflict if there is nothing to undo.
+func ReadLastEdit(
+	ctx context.Context, c *client.Client, id api.PropertyID, clientID, key string, kept *api.PropertyVersion,
+) (*PropertyEdit, PropertyVersion, error) {
+	page, err := c.PropertyHistory(ctx, id, client.ListOptions{Page: 1, PerPage: HistoryPage})
+	nothing := func(format string, args ...any) (*PropertyEdit, PropertyVersion, error) {
+		return nil, PropertyVersion{}, api.Errorf(api.CodeConflict, format, args...)
+	}
+	var last api.PropertyVersion
+	at := slices.IndexFunc(page.Data, func(v api.PropertyVersion) bool {
+		return v.ClientID != nil && *v.ClientID == clientID
+	})
+	switch {
+	case client.IsUnsupported(err) && kept != nil:
+		last = *kept
+	case client.IsUnsupported(err):
+		return nothing("Nothing to undo: nothing was saved here yet, and the service keeps no history.")
+	case err != nil:
+		return nil, PropertyVersion{}, err
+	case at < 0:
+		return nothing("Nothing to undo: none of the last %d changes of property %s is yours.", len(page.Data), id)
+	default:
+		last = page.Data[at]
+	}
+	switch {
+	case last.Action == api.VersionDeleted && at == 0:
+		return ReadRestoration(ctx, c, id, last, key)
+	case last.Action == api.VersionDeleted:
+		return nothing("Nothing to undo: property %s, which you deleted, was restored.", id)
+	case last.Action == api.VersionCreated || isNull(last.Before) || isNull(last.After):
+		return nothing("Nothing to undo: your last change was that property %s was %s.", id, last.Action)
+	}
+	now, err := Properties.Read(ctx, c, id)
+	if err != nil {
+		return nil, now, err
+	}
+	etag := ""
+	if last.ETag != nil {
+		etag = *last.ETag
+	}
+	saved, err := Properties.NewSaved(id, now, last.Before, last.After, etag)
+	if err != nil {
+		return nil, now, err
+	}
+	if saved.Reverse().IsAppliedTo(now.Record) {
+		return nothing("Nothing to undo: property %s already has the values from before your last change.", id)
+	}
+	return saved.Undo(now), now, nil
+}
+
+func isNull(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
