@@ -165,6 +165,8 @@ var otherMeaning = map[string]string{
 	"perksctl redemption list --sort":     "names other fields",
 	"perksctl events --limit":             "events have no pages",
 	"perksctl events --type":              "a type of events",
+	"perksctl property delete --query":    "deletes what it finds",
+	"perksctl property update --query":    "changes what it finds",
 	"perksctl property delete --if-match": "explains the condition",
 	"perksctl property update --if-match": "explains the condition",
 }

@@ -39,7 +39,7 @@ const maxSubjects = 1 << 20
 func (b *Batch) ForgetsSubjects() bool { return b.forgets.Load() }
 
 // Predict says in the order of the rows what would become of each, and changes nothing. An error ends it: it is of the
-// rows, or would hit them all. Predict may be called instead of Run, once.
+// rows, or would hit them all. Predict may be called once, before Run or instead of it.
 func (b *Batch) Predict(ctx context.Context, rows iter.Seq2[*Row, error]) iter.Seq2[RowPrediction, error] {
 	return func(yield func(RowPrediction, error) bool) {
 		ctx, stop := context.WithCancel(ctx)

@@ -185,12 +185,17 @@ func (i *input) scan(ctx context.Context, known *results, j *journal) (total int
 	if err := i.checkRows(total); err != nil {
 		return total, sum, err
 	}
+	return total, sum, i.rewind()
+}
+
+// rewind makes rows begin anew, if there is a file.
+func (i *input) rewind() error {
 	if i.file == nil {
-		return total, sum, nil
+		return nil
 	}
 	i.from = i.file
-	_, err = i.file.Seek(0, io.SeekStart)
-	return total, sum, err
+	_, err := i.file.Seek(0, io.SeekStart)
+	return err
 }
 
 // explain makes a usage error of a file that cannot be read at all: nothing was sent.

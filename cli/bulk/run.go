@@ -122,6 +122,9 @@ func (r *run) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := r.confirm(ctx); err != nil {
+		return err
+	}
 	if r.options.Failed != "" {
 		if r.results.path != "" && isSameFile(r.options.Failed, r.results.path) { // such as through a symbolic link
 			return command.Usagef("--failed and --results are the same file, %s: one would overwrite the other.",
@@ -135,6 +138,37 @@ func (r *run) begin(ctx context.Context) (err error) {
 		}
 	}
 	return r.journal.begin(r.batchID, r.total, sum)
+}
+
+// Start is a run that is about to begin, or to resume.
+type Start struct {
+	Rows, Done int64
+	// Left predicts by reading what would become of each row that is not done. It can be iterated once.
+	Left iter.Seq2[operation.RowPrediction, error]
+}
+
+// confirm asks whether to begin, if somebody wants to be asked.
+func (r *run) confirm(ctx context.Context) error {
+	if r.task.Confirm == nil {
+		return nil
+	}
+	start := Start{Rows: r.total, Left: func(yield func(operation.RowPrediction, error) bool) {
+		for row, err := range r.batch.Predict(ctx, r.allRows()) {
+			if isDone := err == nil && row.State == operation.RowDone; !isDone && !yield(row, err) {
+				return
+			}
+		}
+	}}
+	for row := 1; row <= r.results.highest; row++ {
+		if state, _ := r.results.state(row); state >= firstDone {
+			start.Done++
+		}
+	}
+	if err := r.task.Confirm(ctx, start); err != nil {
+		return err
+	}
+	r.rowsRead = 0
+	return r.input.rewind()
 }
 
 // work processes the rows. The error is about the run, not about single rows.
@@ -337,6 +371,9 @@ type Work struct {
 	// HonoursKeys tells whether the service has shown that it repeats its first response to an idempotency key. Nil
 	// means that the command does not use keys.
 	HonoursKeys func(*client.Client) bool
+	// Confirm is called before the first row is sent, while no other run can have the results. Its error ends the run
+	// with nothing sent. Nil does not ask. The input must be a file.
+	Confirm func(context.Context, Start) error
 	// Predictions is that of a Batch.
 	Predictions int
 	// Resends sends a row again whose outcome is unknown, even if the service may carry it out twice.

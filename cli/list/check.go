@@ -1,7 +1,6 @@
 package list
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -40,6 +39,16 @@ func checked[T any](
 // verdict says which filters the service has ignored: to people as a warning, to scripts as a failure, so that nothing
 // acts on records that were not asked for.
 func verdict[T any](s *session.Session, check *api.FilterCheck[T]) error {
+	err := Ignored(check)
+	if err != nil && s.Output.IsTable() {
+		s.Streams.Warn("%s", err)
+		return nil
+	}
+	return err
+}
+
+// Ignored returns an error that names the filters that the service has ignored; nil if it has used them all.
+func Ignored[T any](check *api.FilterCheck[T]) error {
 	var flags, counts []string
 	for _, ignored := range check.Ignored() {
 		flags = append(flags, "--"+ignored.Flag)
@@ -48,11 +57,6 @@ func verdict[T any](s *session.Session, check *api.FilterCheck[T]) error {
 	if len(flags) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("This server ignored %s: %s of %s records do not fit.",
+	return fmt.Errorf("This server ignored %s: %s of %s records do not fit.",
 		strings.Join(flags, " and "), strings.Join(counts, " and "), display.Count(check.Records))
-	if s.Output.IsTable() {
-		s.Streams.Warn("%s", text)
-		return nil
-	}
-	return errors.New(text)
 }

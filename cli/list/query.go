@@ -14,6 +14,12 @@ import (
 // queryFlag is the flag with words and filters in one line, in the language of api.ParseQuery.
 const queryFlag = "query"
 
+// ReadQuery returns the filter of --query alone, which must be given.
+func ReadQuery[F any](cmd *cobra.Command, fields []api.FilterField[F]) (filter F, err error) {
+	filter, _, err = readQuery(cmd, fields)
+	return filter, err
+}
+
 // readQuery returns the filter of --query and its parts, none without the flag.
 func readQuery[F any](cmd *cobra.Command, fields []api.FilterField[F]) (filter F, parts []api.QueryPart, err error) {
 	flag := cmd.Flags().Lookup(queryFlag)

@@ -19,26 +19,29 @@ import (
 
 func newDelete(s *session.Session) *cobra.Command {
 	var ifMatch string
-	var yes bool
-	file := &bulk.Flags{}
+	file, many := &bulk.Flags{}, &many{session: s}
 	cmd := session.Writes[done](s, &cobra.Command{
-		Use:   "delete {ID... | --file FILE}",
+		Use:   "delete {ID... | --file FILE | --query TEXT | --plan FILE}",
 		Short: "Delete properties",
 		Long: "Delete properties in the order given. On a terminal you are asked first; elsewhere --yes is needed.\n" +
 			"The first failure ends the command, and the error says which properties were not tried. Without\n" +
 			"--if-match a deletion is not guarded: it also deletes a property that somebody else has just\n" +
 			"changed.\n\n" +
-			deleteFileHelp,
-		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes\n" + deleteFileExample,
-		Args:    command.OrFile(&file.File, command.AtLeastOne("ID")),
+			fmt.Sprintf(manyHelp, "delete") + deleteFileHelp,
+		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes\n" +
+			"  perksctl property delete --query 'city:leeds price:..50'\n" + deleteFileExample,
+		Args: many.orArgs(command.OrFile(&file.File, command.AtLeastOne("ID"))),
 
 		ValidArgsFunction: completion.Properties(s, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if many.isGiven(cmd) {
+				return many.run(cmd, file)
+			}
 			if err := file.Check(cmd, command.IfMatchFlag); err != nil {
 				return err
 			}
 			if file.File != "" {
-				return runDeleteFile(cmd.Context(), s, *file, yes)
+				return runDeleteFile(cmd.Context(), s, *file, many.yes)
 			}
 			ids, err := parseIDs(args)
 			if err != nil {
@@ -51,12 +54,12 @@ func newDelete(s *session.Session) *cobra.Command {
 			if len(ids) > 1 && tag != "" {
 				return command.Usagef("--if-match names a version of one property, but %d are given.", len(ids))
 			}
-			return runDelete(cmd.Context(), s, ids, tag, yes, file.DryRun)
+			return runDelete(cmd.Context(), s, ids, tag, many.yes, file.DryRun)
 		},
 	})
 	cmd.Flags().StringVar(&ifMatch, command.IfMatchFlag, "", "delete it only if this `ETag` is current")
 	bindUnguarded(cmd, s)
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	many.bind(cmd)
 	file.Bind(cmd)
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -136,23 +137,36 @@ func newGet(s *session.Session) *cobra.Command {
 
 func newUpdate(s *session.Session) *cobra.Command {
 	e := operation.PropertySaving{Kind: operation.Properties}
-	changes, file := &changes{}, &bulk.Flags{}
+	changes, file, many := &changes{}, &bulk.Flags{}, &many{session: s}
 	cmd := session.Writes[updated](s, &cobra.Command{
-		Use:   "update {ID | --file FILE}",
+		Use:   "update {ID | --file FILE | --query TEXT | --plan FILE}",
 		Short: "Change fields of a property, or of many",
 		Long: "Change the fields given by flags, --set or a file; all others stay as they are. Values are checked\n" +
 			"before anything is sent, and a field given twice is refused. Standard error shows what has changed,\n" +
 			"from what to what.\n\n" +
 			"Without --if-match an update is not guarded: it also changes a property that somebody else has just\n" +
 			"changed. The etag of an exported property in --from-file guards it as --if-match does.\n\n" +
-			updateFileHelp,
+			fmt.Sprintf(manyHelp, "change") + relativeHelp + updateFileHelp,
 		Example: "  perksctl property update 42 --price-pw 295.50 --bedrooms 2\n" +
 			"  perksctl property update 42 --set city=Leeds --set lat=\n" +
 			"  perksctl property update 42 --from-file patch.json --if-match 1f2e3d\n" +
+			"  perksctl property update --query 'city:leeds bedrooms:2' --set price_pw=+5% --round 0.50\n" +
+			"  perksctl property update --query city:leeds --set price_pw=+5% --save-plan rise.csv\n" +
+			"  perksctl property update --plan rise.csv\n" +
 			updateFileExample,
-		Args:              command.OrFile(&file.File, command.Exactly("ID")),
+		Args:              many.orArgs(command.OrFile(&file.File, command.Exactly("ID"))),
 		ValidArgsFunction: completion.InOrder(completion.Properties(s, true)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if many.isGiven(cmd) {
+				typed, err := changes.typed(cmd)
+				if err == nil && !cmd.Flags().Changed(planFlag) {
+					err = many.setChanges(typed)
+				}
+				if err != nil {
+					return err
+				}
+				return many.run(cmd, file)
+			}
 			about := []string{"set", "from-file", command.IfMatchFlag}
 			for _, field := range api.PropertyPatchFields() {
 				about = append(about, flagOf(field))
@@ -181,6 +195,7 @@ func newUpdate(s *session.Session) *cobra.Command {
 		},
 	})
 	changes.bind(cmd)
+	many.bind(cmd)
 	cmd.Flags().StringVar(&e.ETag, command.IfMatchFlag, "", "change it only if this `ETag` is current")
 	bindUnguarded(cmd, s)
 	file.Bind(cmd)
@@ -261,6 +276,11 @@ func adviseReading(s *session.Session, id api.PropertyID, err error) error {
 	return &command.Advised{Err: err, Advice: "Check how it is now:\n  " + get}
 }
 
+const relativeHelp = "Values can be relative with --query:\n" + api.RelativeHelp + `.
+The arithmetic is exact: an amount keeps its decimals, and gets more only where it needs them. --round rounds it.
+
+`
+
 var updateFileHelp = "With --file, change one property for each row of a CSV file or of JSON lines. The columns are\n" +
 	"propertyId (or id) and the fields to change. A column etag, as property get exports it, or if_match\n" +
 	"holds the ETag that the property must still have, and guards the row; its cells must not be empty.\n" +
@@ -288,13 +308,23 @@ type rowParser func(*bulk.KnownColumns, rows.Row) (*task, error)
 func runFile(
 	ctx context.Context, s *session.Session, flags bulk.Flags, name string, known *bulk.KnownColumns, parse rowParser,
 ) error {
-	return bulk.Run(ctx, s, flags, bulk.Work{Name: name, Parse: func(row rows.Row) (operation.Task, error) {
-		t, err := parse(known, row)
+	return bulk.Run(ctx, s, flags, workOf(name, known, parse))
+}
+
+// workOf is what a run does. Its rows may also be those of a plan that have failed.
+func workOf(name string, known *bulk.KnownColumns, parse rowParser) bulk.Work {
+	planned := planColumns()
+	return bulk.Work{Name: name, Parse: func(row rows.Row) (operation.Task, error) {
+		columns := known
+		if isPlanned(row) {
+			columns = planned
+		}
+		t, err := parse(columns, row)
 		if err != nil {
 			return nil, err
 		}
 		return t, nil
-	}})
+	}}
 }
 
 // maxPatchFile is the size of the largest patch file. The server accepts no larger body.

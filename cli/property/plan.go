@@ -1,0 +1,296 @@
+package property
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"example.com/perks/api"
+	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/bulk"
+	"example.com/perks/cli/command"
+)
+
+// A plan is a CSV file of listings to change or to delete, as they were when it was made: a row has the id and the
+// ETag of one, and each field before and, for a change, after. The header of the last column ends in a hash of the
+// file, in which the hash itself counts as zeros. The cells there name the command and the server that it is for.
+const (
+	beforePrefix = "before_"
+	hashPrefix   = "plan_sha256_"
+	hashLength   = 2 * sha256.Size
+	planSuffix   = ".plan.csv"
+)
+
+var zeros = strings.Repeat("0", hashLength)
+
+// deletionShows are the fields that a plan of deletions shows.
+var deletionShows = []string{"title", "city", "price_pw"}
+
+// planColumns are the columns of a plan. An empty cell is the empty text, as others are what the field will be.
+func planColumns() *bulk.KnownColumns {
+	known := &bulk.KnownColumns{Columns: targetColumns(), Prefix: hashPrefix}
+	for _, field := range api.PropertyPatchFields() {
+		known.Columns = append(known.Columns, bulk.Column{Name: field, Empty: true})
+		known.Ignored = append(known.Ignored, beforePrefix+field)
+	}
+	return known
+}
+
+// isPlanned tells whether a row is from a plan, or from the failed rows of one.
+func isPlanned(row rows.Row) bool {
+	return slices.ContainsFunc(row.Header, func(name string) bool { return strings.HasPrefix(name, hashPrefix) })
+}
+
+// planWriter writes a plan to a temporary file in the directory of its path.
+type planWriter struct {
+	purpose string
+	fields  []string // to show before or, if they are changed, before and after
+	deletes bool
+	rows    int64
+
+	hasETags bool // of the rows
+
+	file   *os.File
+	hash   hash.Hash
+	cells  *rows.CellWriter
+	hashAt int64
+}
+
+func (w *planWriter) open(dir string) (err error) {
+	if w.file, err = os.CreateTemp(dir, ".property-*"+planSuffix); err != nil { // made with mode 0600
+		return command.BadFile("The plan cannot be written", err)
+	}
+	w.hash = sha256.New()
+	w.cells = rows.NewCellWriter(io.MultiWriter(w.file, w.hash), false)
+	return nil
+}
+
+// writeHeader writes the first line. Without ETags, nothing guards the rows.
+func (w *planWriter) writeHeader(hasETags bool) (err error) {
+	names := []string{"propertyId"}
+	if hasETags {
+		names = append(names, etagColumn)
+	}
+	for _, field := range w.fields {
+		if names = append(names, beforePrefix+field); !w.deletes {
+			names = append(names, field)
+		}
+	}
+	if err = w.cells.Write(append(names, hashPrefix+zeros)); err == nil {
+		err = w.cells.Flush()
+	}
+	if err == nil {
+		w.hashAt, err = w.file.Seek(0, io.SeekCurrent)
+	}
+	w.hashAt -= int64(len(zeros) + len("\n"))
+	return err
+}
+
+// add writes the row of a listing, as it is and as it will be.
+func (w *planWriter) add(id api.PropertyID, now operation.PropertyVersion, after api.Property) error {
+	hasETag := now.ETag != ""
+	switch w.rows++; {
+	case w.rows == 1:
+		if err := w.writeHeader(hasETag); err != nil {
+			return err
+		}
+		w.hasETags = hasETag
+	case w.hasETags != hasETag:
+		return fmt.Errorf("this server gives ETags of some properties, but not of %s; nothing was sent", id)
+	}
+	cells := []string{string(id)}
+	if hasETag {
+		cells = append(cells, now.ETag)
+	}
+	for _, field := range w.fields {
+		if cells = append(cells, planCell(now.Record, field)); !w.deletes {
+			cells = append(cells, planCell(after, field))
+		}
+	}
+	return w.cells.Write(append(cells, w.purpose))
+}
+
+func planCell(of api.Property, name string) string {
+	texts := of.Texts(name)
+	if field, _ := api.PropertyFieldNamed(name); field.Kind == api.ListField {
+		array, _ := api.EncodeJSON(texts) // texts always encode
+		return string(array)
+	}
+	return strings.Join(texts, "")
+}
+
+// finish completes the temporary file, and returns its path.
+func (w *planWriter) finish() (path string, err error) {
+	if err = w.cells.Flush(); err == nil {
+		_, err = w.file.WriteAt(fmt.Appendf(nil, "%x", w.hash.Sum(nil)), w.hashAt)
+	}
+	if err == nil {
+		err = w.file.Sync()
+	}
+	if err = errors.Join(err, w.file.Close()); err != nil {
+		return "", fmt.Errorf("the plan cannot be written: %w", err)
+	}
+	return w.file.Name(), nil
+}
+
+// discard removes the temporary file, unless it has been placed.
+func (w *planWriter) discard() {
+	if w.file != nil {
+		_ = w.file.Close()
+		_ = os.Remove(w.file.Name())
+	}
+}
+
+// place gives a finished plan its name, at once and as a whole. It never replaces a file, which may be of a run.
+func placePlan(temporary, path string) error {
+	err := os.Link(temporary, path)
+	if err != nil && !errors.Is(err, fs.ErrExist) { // not all file systems have links
+		if _, err = os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return os.Rename(temporary, path)
+		}
+		err = fs.ErrExist
+	}
+	if err != nil {
+		return planExists(path)
+	}
+	return nil
+}
+
+func planExists(path string) error {
+	return command.Usagef("%s exists already. Name another file, or remove it.", filepath.ToSlash(path))
+}
+
+// plan is what a plan says, in short.
+type plan struct {
+	path     string
+	purpose  string
+	rows     int64
+	examples []string // of the first rows
+	totals   []total
+}
+
+// total is what a field adds up to in all rows.
+type total struct {
+	field         string
+	before, after api.Decimal
+}
+
+const maxExamples = 5
+
+// readPlan reads a plan, and refuses what is none or was edited.
+func readPlan(path string) (p plan, err error) {
+	p.path = path
+	file, err := os.Open(path)
+	if err != nil {
+		return p, command.FlagFile("plan", err)
+	}
+	defer file.Close()
+	in, sum := bufio.NewReaderSize(file, 64<<10), sha256.New()
+	header, err := in.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return p, command.FlagFile("plan", err)
+	}
+	names, found, _ := strings.Cut(strings.TrimRight(header, "\r\n\""), hashPrefix)
+	if !strings.Contains(header, hashPrefix) {
+		return p, command.Usagef("%s is not a plan: the last column of its first line is not %s and a hash. "+
+			"To make one: --query TEXT --save-plan FILE", path, hashPrefix)
+	}
+	_, _ = io.WriteString(sum, names+hashPrefix+zeros+"\n")
+	if _, err := io.Copy(sum, in); err != nil {
+		return p, command.FlagFile("plan", err)
+	}
+	if fmt.Sprintf("%x", sum.Sum(nil)) != found || header != names+hashPrefix+found+"\n" {
+		return p, command.Usagef("%s was edited or saved by a spreadsheet since it was made: its hash is not that of "+
+			"its rows. Nothing was sent. Make it again, and edit only copies of it.", path)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return p, command.FlagFile("plan", err)
+	}
+	for row, err := range rows.NewReader(file, rows.CSV).Rows() {
+		if err != nil {
+			return p, command.FlagFile("plan", err)
+		}
+		p.note(row)
+	}
+	return p, nil
+}
+
+// note adds a row to the examples and the totals.
+func (p *plan) note(row rows.Row) {
+	cell := func(name string) (string, bool) {
+		if at := slices.Index(row.Header, name); at >= 0 {
+			return row.Cells[at], true
+		}
+		return "", false
+	}
+	p.rows++
+	p.purpose = row.Cells[len(row.Cells)-1]
+	id, _ := cell("propertyId")
+	var shown []string
+	for _, field := range api.PropertyPatchFields() {
+		before, isShown := cell(beforePrefix + field)
+		after, isChanged := cell(field)
+		switch {
+		case !isShown:
+		case !isChanged:
+			shown = append(shown, briefly(before))
+		case before != after:
+			shown = append(shown, fmt.Sprintf("%s from %s to %s", field, briefly(before), briefly(after)))
+		}
+		if isChanged && api.IsAmount(field) {
+			p.add(field, before, after)
+		}
+	}
+	if len(p.examples) < maxExamples {
+		p.examples = append(p.examples, fmt.Sprintf("  %s: %s", id, strings.Join(shown, ", ")))
+	}
+}
+
+func (p *plan) add(field, before, after string) {
+	at := slices.IndexFunc(p.totals, func(t total) bool { return t.field == field })
+	if at < 0 {
+		at, p.totals = len(p.totals), append(p.totals, total{field: field})
+	}
+	old, _ := api.ParseDecimal(before) // 0 for what is not a number
+	changed, _ := api.ParseDecimal(after)
+	p.totals[at].before, p.totals[at].after = p.totals[at].before.Plus(old), p.totals[at].after.Plus(changed)
+}
+
+func briefly(cell string) string {
+	if cell = display.Cut(display.Line(cell), widestInMessage); cell == "" {
+		return "(empty)"
+	}
+	return cell
+}
+
+// firstRows shows the first rows as examples.
+func (p *plan) firstRows() []string {
+	lines := slices.Clone(p.examples)
+	if more := p.rows - int64(len(lines)); more > 0 {
+		lines = append(lines, "  and "+display.Count(more)+" more")
+	}
+	return lines
+}
+
+// sums says what is changed in total.
+func (p *plan) sums() (lines []string) {
+	for _, t := range p.totals {
+		difference, sign := t.after.Minus(t.before), "+"
+		if difference.Sign() < 0 {
+			sign = "" // it has one
+		}
+		lines = append(lines, fmt.Sprintf("%s in total: from %s to %s (%s%s)",
+			t.field, t.before, t.after, sign, difference))
+	}
+	return lines
+}
