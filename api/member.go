@@ -252,5 +252,5 @@ func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if o.odd != "" {
 		return []byte(o.odd), nil
 	}
-	return json.Marshal(o.Value)
+	return EncodeJSON(o.Value)
 }

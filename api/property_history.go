@@ -129,6 +129,9 @@ func (v Value) past(now time.Time, into *time.Time) string {
 	if problem := v.Time(into); problem != "" {
 		return problem
 	}
+	if into.IsZero() { // which is none here, and as long ago
+		*into = into.Add(time.Millisecond)
+	}
 	if into.After(now) {
 		return "must not be in the future: it is " + now.UTC().Format(time.RFC3339) + " here"
 	}

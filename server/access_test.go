@@ -36,6 +36,9 @@ const (
 	ofProperties = "any scope of properties"
 )
 
+// ofOwner ends the columns of what only the owner of a listing may do, beside those of properties:write.
+const ofOwner = " of the owner"
+
 // inSandbox begins the columns of the sandbox.
 const inSandbox = "sandbox "
 
@@ -58,7 +61,7 @@ func answering(token, result string) answers {
 // granted are the results of a token with these scopes alone.
 func granted(scopes ...api.Scope) answers {
 	return func(column string) string {
-		scope := strings.TrimPrefix(column, inSandbox)
+		scope := strings.TrimSuffix(strings.TrimPrefix(column, inSandbox), ofOwner)
 		isGranted := func(s api.Scope) bool {
 			return scope == string(s) || scope == ofProperties && strings.HasPrefix(string(s), "properties:")
 		}
@@ -79,7 +82,9 @@ func (a answers) but(isRefused func(column string) bool) answers {
 	}
 }
 
-func isOwners(column string) bool { return column == string(api.ScopePropertiesWrite) }
+func isOwners(column string) bool {
+	return column == string(api.ScopePropertiesWrite) || strings.HasSuffix(column, ofOwner)
+}
 
 func isLive(column string) bool {
 	return column != "open" && column != "token" && !strings.HasPrefix(column, inSandbox)
@@ -169,7 +174,7 @@ func (w *accessFixture) callers() []caller {
 		bearing("a client whose secret has changed since", w.changedSecret,
 			granted(api.AllScopes()...).but(isOwners)),
 
-		// A token is for every owner's properties, but only the owner may change them.
+		// A token is for every owner's properties, but only the owner may change them, and see what they were.
 		bearing("another owner", w.other, granted(api.AllScopes()...).but(isOwners)),
 		bearing("sandbox only", w.sandboxOnly, granted(api.AllScopes()...).but(isLive)),
 		bearing("no scope", good.with("scope", "").signed(key), granted()),
@@ -374,6 +379,15 @@ func userNumber(n int) string { return fmt.Sprintf("user-%d", n) }
 func (w *accessFixture) ask(t *testing.T, c caller, p accessPoint, answer string) {
 	t.Helper()
 	w.asks++
+	deleted := fmt.Sprintf("property %d is deleted", w.asks)
+	if path.Base(p.route) == "restore" {
+		err := w.server.Live.DeleteProperty(t.Context(), int64(w.asks), store.Operator, w.clock.Now(),
+			func(store.PropertyRecord) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.wanted[deleted]++
+	}
 	request := p.request(w.server, "", routeParams{property: w.asks, user: userNumber(w.asks), file: w.file})
 	if c.present != nil {
 		c.present(request)
@@ -384,6 +398,9 @@ func (w *accessFixture) ask(t *testing.T, c caller, p accessPoint, answer string
 			t.Errorf("%s: %d %s", p.route, response.StatusCode, body)
 		}
 		w.accepted[p.route]++
+		if path.Base(p.route) == "restore" {
+			delete(w.wanted, deleted)
+		}
 		if effect := effectOf(p, w.asks); effect != "" {
 			w.wanted[effect]++
 		}
@@ -516,6 +533,8 @@ func accessPoints() []accessPoint {
 		{"DELETE /v2/delete-property/:propertyId", "properties:write", ""},
 		{"GET /v2/partners/properties", ofProperties, ""},
 		{"POST /v2/partners/properties", "properties:create", `{"title":"New","price_pw":"120.50"}`},
+		{"GET /v2/partners/properties/:propertyId/history", "properties:read" + ofOwner, ""},
+		{"POST /v2/partners/properties/:propertyId/restore", "properties:write", ""},
 	}
 	for _, path := range []string{"/livez", "/readyz", "/v2/livez", "/v2/readyz", "/v2/health", "/v2/openapi.json",
 		"/v2/openapi.yaml", "/", "/docs", "/v2/docs", "/v2/docs/", "/docs/", "/docs/:file",

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/labstack/echo/v4"
 
@@ -18,6 +19,16 @@ func (s *service) getProperty(c echo.Context) (property api.Property, err error)
 	id, err := propertyID(c)
 	if err != nil {
 		return property, err
+	}
+	if query := c.Request().URL.RawQuery; query != "" {
+		q := api.ParseParameters(query)
+		at := q.AsOf(s.config.Now())
+		if err := q.Err(); err != nil {
+			return property, err
+		}
+		if !at.IsZero() {
+			return s.getPropertyAsOf(c, id, at)
+		}
 	}
 	record, err := s.config.Live.Property(c.Request().Context(), id)
 	return record.Property, err
@@ -86,17 +97,21 @@ func (s *service) updateProperty(c echo.Context) error {
 	}
 	patch, invalid := api.ParsePropertyPatchOf(id, members)
 	check := mayChange(c, invalid)
+	var left atomic.Pointer[string] // the ETag, as the last try left the listing
 	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(callerOf(c).ClientID), s.now(),
 		func(record *store.PropertyRecord) error {
 			if err := check(*record); err != nil {
 				return err
 			}
 			patch.Apply(&record.Property)
-			return nil
+			tag, err := tagOf(record.Property)
+			left.Store(&tag)
+			return err
 		})
 	if err != nil {
 		return err
 	}
+	c.Response().Header().Set("ETag", *left.Load())
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, api.Message{Message: api.MessagePropertyUpdated})
 }
 
@@ -140,17 +155,23 @@ func propertyID(c echo.Context) (int64, error) {
 	return id, nil
 }
 
+// tagOf returns the ETag that GET would return for the record.
+func tagOf(record any) (string, error) {
+	representation, err := encode(record)
+	return entityTag(representation), err
+}
+
 // checkIfMatch compares If-Match with the ETag that GET would return now.
 func checkIfMatch(header http.Header, current any, what string) error {
 	wanted := header.Values("If-Match")
 	if len(wanted) == 0 {
 		return nil
 	}
-	representation, err := encode(current)
+	tag, err := tagOf(current)
 	if err != nil {
 		return err
 	}
-	if _, isCurrent := listedTag(wanted, entityTag(representation)); !isCurrent {
+	if _, isCurrent := listedTag(wanted, tag); !isCurrent {
 		return api.Errorf(api.CodePreconditionFailed,
 			"%s has changed since you read it. Read it again before you change it.", what)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -85,10 +86,14 @@ func userQuery(p *api.Parameters) store.UserQuery {
 }
 
 // checkReach refuses the number of a page behind the counted part of a list, because high numbers take long to read.
+// filters may be "".
 func checkReach(p *api.Parameters, window store.Window, after *store.Cursor, records, filters string) {
 	if after == nil && window.Offset() >= store.MaxCounted {
-		p.Fields.Add("page", "begins after the first %d %s; follow the Link header there, or narrow the list with %s",
-			store.MaxCounted, records, filters)
+		problem := fmt.Sprintf("begins after the first %d %s; follow the Link header there", store.MaxCounted, records)
+		if filters != "" {
+			problem += ", or narrow the list with " + filters
+		}
+		p.Fields.Add("page", "%s", problem)
 	}
 }
 

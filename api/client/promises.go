@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,22 +167,24 @@ var extensions = []struct{ name, commands, path, query string }{
 	{"list of redemptions", "redemption, bulk undo", "/redemptions", "per_page=1"},
 	{"list of users", "user list", "/users", "per_page=1"},
 	{"events", "events", "/events", "per_page=1"},
-	{"check of eligibility", "user can", "/perks/%s/eligibility", ""}, // refused without a user
+	{"check of eligibility", "user can", "/perks/PERK/eligibility", ""}, // refused without a user
 	{"list of properties", "property list, property create", propertiesPath, "per_page=1"},
+	// refused: the listing may be another client's
+	{historyOfListings, "property history, property restore", propertiesPath + "/PROPERTY/history", "page=0"},
 	{"reports", "report", "/reports/redemptions", "by=-"}, // refused: a report may be expensive
 }
 
 // askAboutExtensions asks at each of them. A refusal, as of a client without the scope, shows that it is there.
-func askAboutExtensions(ctx context.Context, c *Client, _ Examples) Promise {
-	perk := "perk"
+func askAboutExtensions(ctx context.Context, c *Client, by Examples) Promise {
+	perk, property := "perk", url.PathEscape(cmp.Or(string(by.PropertyID), "1"))
 	if page, _ := c.Perks(ctx, api.PerkFilter{}, ListOptions{PerPage: 1}); len(page.Data) > 0 {
 		perk = url.PathEscape(page.Data[0].ID)
 	}
 	var lacking []string
 	for _, extension := range extensions {
-		path := extension.path
-		if path != propertiesPath { // which the sandbox does not have
-			path = c.partnersPath(strings.ReplaceAll(path, "%s", perk))
+		path := strings.NewReplacer("PERK", perk, "PROPERTY", property).Replace(extension.path)
+		if !strings.HasPrefix(path, propertiesPath) { // which the sandbox does not have
+			path = c.partnersPath(path)
 		}
 		query, _ := url.ParseQuery(extension.query)
 		res, err := c.send(ctx, get(path, query))
