@@ -299,11 +299,33 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 	return nil
 }
 
-// SaveDrafts saves the drafts of all screens. Call it when the program ends. A panic is ignored: after a crash, the
-// first one is reported.
+// SaveDrafts saves the drafts of all screens, and closes them. Call it when the program ends. A panic is ignored: after
+// a crash, the first one is reported.
 func (a *App) SaveDrafts() {
 	defer func() { _ = recover() }()
 	runAll(draftCommands(a.all()))
+	a.stopWriting()
+}
+
+// stopTime is how long the end of the program waits for what has to be cleaned up.
+const stopTime = 2 * time.Second
+
+// stopWriting closes all screens, and waits until no part of a file is left.
+func (a *App) stopWriting() {
+	for _, s := range a.all() {
+		if leaver, ok := s.(interface{ Close() }); ok {
+			leaver.Close()
+		}
+	}
+	stopped := make(chan struct{})
+	go func() {
+		a.shell.Writing.Lock()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(stopTime):
+	}
 }
 
 // draftCommands returns the commands that save the drafts of screens.
@@ -378,6 +400,7 @@ func (a *App) End() (drafts, lost []string) {
 			lost = append(lost, text)
 		}
 	}
+	a.stopWriting()
 	return drafts, lost
 }
 

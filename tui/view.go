@@ -107,7 +107,7 @@ func (a *App) header() string {
 	right, edge := a.connection()
 	space := a.width - 4 - display.Width(right)
 	if space < 8 {
-		return display.Cut(right, a.width)
+		return edge.Render("▎") + display.Cut(right, a.width-1)
 	}
 	tabs := a.tabs()
 	return edge.Render("▎") + tabs + display.Pad(a.crumbs(space-display.Width(tabs), tabs != ""),

@@ -119,6 +119,7 @@ const (
 	MarkRange    ID = "perks.mark-range"
 	MarkAll      ID = "perks.mark-all"
 	ClearMarks   ID = "perks.clear-marks"
+	Export       ID = "perks.export"
 	Preview      ID = "perks.preview"
 	PreviewDown  ID = "perks.preview-down"
 	PreviewUp    ID = "perks.preview-up"
@@ -192,6 +193,7 @@ func all() []Action {
 		{MarkRange, []string{"V"}, "Mark to here", ""},
 		{MarkAll, []string{"A"}, "Mark all on the page", ""},
 		{ClearMarks, []string{"X"}, "Clear marks", ""},
+		{Export, []string{"E"}, "Export to a file…", ""},
 		{Preview, []string{"v"}, "Preview on/off", ""},
 		{PreviewDown, []string{"J", "shift+down"}, "Preview down", ""},
 		{PreviewUp, []string{"K", "shift+up"}, "Preview up", ""},

@@ -68,6 +68,7 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 		{ID: actions.Columns, Why: actions.WhyIf(len(l.all) < 2, "This list has one column."),
 			Do: func() tea.Cmd { return l.chooseColumns(0) }},
 	}...)
+	offers = append(offers, l.offerExport(row)...)
 	if l.Fields != nil {
 		offers = append(offers, l.viewOffers()...)
 	}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -28,7 +29,11 @@ type Kind[F, T any] struct {
 	Orders    func(F) []string     // what such a list can be sorted by
 	OneWay    bool                 // it cannot be reversed
 	Order     func(F) api.SortKey  // of a list that nobody has sorted
-	Fetch     func(*client.Client, context.Context, F, client.ListOptions) (api.Page[T], error)
+	// Pages returns the pages of a list, from one on.
+	Pages func(*client.Client, context.Context, F, client.ListOptions) client.Pages[T]
+	// Whole returns all of a list, to be written to a file; nil for what Pages returns.
+	Whole func(*client.Client, context.Context, F, client.ListOptions) Whole
+	File  string // what such a file is called at first; "" for Many
 
 	ID      func(*T) string
 	Columns Columns[*T]
@@ -100,7 +105,8 @@ type List[F, T any] struct {
 	rows      []widget.Row
 	rowsAt    time.Time // when the rows were made: they say how many days are left
 	seen      map[string][]string
-	marked    []T // in the order in which they were marked
+	export    *export // the last; nil without any
+	marked    []T     // in the order in which they were marked
 	lastMark  string
 	mismatch  string // how the page differs from what was asked for
 	preview   bool
@@ -138,6 +144,11 @@ const (
 // New makes a list. It loads nothing before Init.
 func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 	kind.Settings = cmp.Or(kind.Settings, kind.Many)
+	if kind.Whole == nil {
+		kind.Whole = func(c *client.Client, ctx context.Context, filter F, options client.ListOptions) Whole {
+			return WholeOf(kind.Pages(c, ctx, filter, options))
+		}
+	}
 	l := &List[F, T]{
 		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off,
 		seen: map[string][]string{}, firsts: map[int64]string{}, links: map[int64]string{},
@@ -163,6 +174,7 @@ func (l *List[F, T]) isUnlisted() bool {
 func (l *List[F, T]) Close() {
 	l.loader.Cancel()
 	l.prefetch.Cancel()
+	l.cancelExport()
 }
 
 func (l *List[F, T]) Resize(width, height int) {
@@ -200,9 +212,12 @@ func (l *List[F, T]) Has() bool { return l.loader.Has }
 
 func (l *List[F, T]) LoadedAt() time.Time { return l.loader.At }
 
-// Unsaved says that records are marked, of which nobody has done anything yet.
+// Unsaved says that an export is not finished, or that records are marked, of which nobody has done anything yet.
 func (l *List[F, T]) Unsaved() string {
-	if len(l.marked) == 0 {
+	switch {
+	case l.isExporting():
+		return fmt.Sprintf("The export to %s is not finished. Nothing of it would stay.", l.export.name())
+	case len(l.marked) == 0:
 		return ""
 	}
 	return display.Plural(len(l.marked), l.One+" is", l.Many+" are") + " marked."
@@ -252,6 +267,9 @@ func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {
 	case screen.Mouse:
 		return l.mouse(msg)
 	}
+	if cmd, handled := l.handleExport(msg); handled {
+		return cmd
+	}
 	next, changed := l.loader.Handle(msg)
 	if changed {
 		return l.handleLoaded()
@@ -281,13 +299,16 @@ func (l *List[F, T]) effective(q query[F]) api.SortKey {
 }
 
 func (l *List[F, T]) fetch(q query[F], number int64) screen.Fetch[loadedPage[F, T]] {
-	fields, order, read, links := l.Fields, l.effective(q), l.Fetch, maps.Clone(l.links)
+	fields, order, read, links := l.Fields, l.effective(q), l.Pages, maps.Clone(l.links)
 	return func(ctx context.Context, c *client.Client) (loadedPage[F, T], error) {
 		page, err := readPage(number, func(number int64) (api.Page[T], error) {
 			options := client.ListOptions{Page: number, PerPage: PerPage,
 				Sort: api.FormatSort([]api.SortKey{order})}
 			options.Next = links[number]
-			return read(c, ctx, q.filter, options)
+			for page, err := range read(c, ctx, q.filter, options) {
+				return page, err
+			}
+			return api.Page[T]{}, nil // not reached
 		})
 		return loadedPage[F, T]{q, page, misfits(fields, q.filter, order, page)}, err
 	}

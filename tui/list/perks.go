@@ -36,7 +36,8 @@ type PerksOf struct {
 	Elsewhere   func(typing bool) string
 
 	Called func(api.PerkFilter) string
-	Fetch  func(*client.Client, context.Context, api.PerkFilter, client.ListOptions) (api.Page[api.Perk], error)
+	Pages  func(*client.Client, context.Context, api.PerkFilter, client.ListOptions) client.Pages[api.Perk]
+	File   string
 	// Valid says whether a perk can be redeemed, or why not; nil says what its dates say.
 	Valid func(*api.Perk) (text string, tone theme.Tone)
 	// WhyNot says what keeps the user from redeeming a perk besides its dates; nil for nothing.
@@ -56,7 +57,7 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 	s.List = New(shell, Kind[api.PerkFilter, api.Perk]{
 		One: "perk", Many: "perks", Called: of.Called, Fields: api.PerkFilterFields,
 		Begun: []string{"city", "category"}, IDRule: api.PerkIDRule,
-		None: of.None, Empty: of.Empty, Elsewhere: of.Elsewhere,
+		None: of.None, Empty: of.Empty, File: of.File, Elsewhere: of.Elsewhere,
 		Orders: s.orders,
 		Order: func(f api.PerkFilter) api.SortKey {
 			for _, field := range []string{api.SortDistance, api.SortRelevance} {
@@ -66,21 +67,27 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 			}
 			return newestFirst()
 		},
-		Fetch: func(
+		Pages: func(
 			c *client.Client, ctx context.Context, f api.PerkFilter, options client.ListOptions,
-		) (api.Page[api.Perk], error) {
+		) client.Pages[api.Perk] {
 			newest := api.FormatSort([]api.SortKey{newestFirst()})
-			isRelevant := options.Sort == api.SortRelevance
-			if isRelevant {
-				options.Sort += "," + newest
+			if options.Sort != api.SortRelevance {
+				return of.Pages(c, ctx, f, options)
 			}
-			page, err := of.Fetch(c, ctx, f, options)
-			if refused, is := errors.AsType[*client.Error](err); isRelevant && is && len(refused.Fields["sort"]) > 0 {
-				s.noRelevance.Store(true)
-				options.Sort = newest
-				page, err = of.Fetch(c, ctx, f, options)
+			options.Sort += "," + newest
+			return func(yield func(api.Page[api.Perk], error) bool) {
+				for page, err := range of.Pages(c, ctx, f, options) {
+					if refused, is := errors.AsType[*client.Error](err); is && len(refused.Fields["sort"]) > 0 {
+						s.noRelevance.Store(true)
+						options.Sort = newest
+						of.Pages(c, ctx, f, options)(yield)
+						return
+					}
+					if !yield(page, err) {
+						return
+					}
+				}
 			}
-			return page, err
 		},
 		ID:    func(p *api.Perk) string { return p.ID },
 		Title: func(p *api.Perk) string { return display.Line(p.Title) },

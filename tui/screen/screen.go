@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -120,6 +121,8 @@ type Shell struct {
 
 	Screens func() []Screen // those that are open or can be opened again, the topmost last
 
+	Writing sync.RWMutex // is held while a file is written that must not stay as a part
+
 	Progress string // how far a long change is, such as "approving 12 of 46"; "" if none is under way
 
 	Settings map[string]string // what was remembered when the program started or has been since; change it with Keep
@@ -140,6 +143,9 @@ func (s *Shell) Post(msg tea.Msg) tea.Cmd {
 	s.posted = append(s.posted, msg)
 	return nil
 }
+
+// IsCovered tells whether a question that is posted now is dropped.
+func (s *Shell) IsCovered() bool { return s.covered }
 
 // SetCovered says whether the screen that gets the next message is covered. Its questions are dropped: they would get
 // keys meant for what covers it. For the application only.

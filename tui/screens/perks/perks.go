@@ -14,7 +14,7 @@ type List struct{ *list.Perks }
 func NewList(shell *screen.Shell) *List {
 	return &List{list.NewPerks(shell, list.PerksOf{
 		Empty: "An operator imports them: perksd import perks",
-		Fetch: (*client.Client).Perks,
+		Pages: (*client.Client).PerkPages,
 	})}
 }
 

@@ -44,6 +44,7 @@ var states = map[string]struct {
 	"strange-long": {strange(), "settle", []string{">  Breakfast Breakfast", "row 1 of 7"}},
 	"strange-emoji": {strange(), "settle j j j", []string{
 		">  👩‍👩‍👧 Family ☕️ 🇩🇪 deal", "row 4 of 7"}},
+	"export": {numbered(1_000_000), "settle E settle", nil},
 	"empty": {numbered(0), "settle", []string{
 		"Perks 0", "There are no perks yet. An operator imports them: perksd import perks"}},
 	"empty-filter": {nil, `settle / "nothing city:Berlin\n" => No perk matches

@@ -28,6 +28,7 @@ type service struct {
 	status   int      // of all responses, unless it is 0
 	refusal  api.FieldErrors
 	hold     chan struct{} // lists wait until it is closed
+	holdFrom int64         // from this page on; 0 for all
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -42,9 +43,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.received = append(s.received, r.URL.RawQuery)
-	hold, status, refusal, total := s.hold, s.status, s.refusal, s.total
+	hold, from, status, refusal, total := s.hold, s.holdFrom, s.status, s.refusal, s.total
 	s.mu.Unlock()
-	if hold != nil {
+	query := r.URL.Query()
+	page, _ := strconv.ParseInt(query.Get("page"), 10, 64)
+	if page = max(1, page); hold != nil && page >= from {
 		select {
 		case <-hold:
 		case <-r.Context().Done():
@@ -56,8 +59,6 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "The server failed.", Errors: refusal})
 		return
 	}
-	query := r.URL.Query()
-	page, _ := strconv.ParseInt(query.Get("page"), 10, 64)
 	per, _ := strconv.Atoi(query.Get("per_page"))
 	if query.Get("q") == "nothing" {
 		total = 0
@@ -81,6 +82,8 @@ func (s *service) set(how string) {
 		close(s.hold)
 		s.hold = nil
 	}
+	how, page, _ := strings.Cut(how, " page ")
+	s.holdFrom, _ = strconv.ParseInt(page, 10, 64)
 	switch how {
 	case "holds":
 		s.hold = make(chan struct{})

@@ -27,7 +27,7 @@ func NewList(shell *screen.Shell) *List {
 		Empty:      "Add one: perksctl property create",
 		Orders:     func(api.PropertyFilter) []string { return api.PropertySortFields() },
 		Order:      func(api.PropertyFilter) api.SortKey { return api.SortKey{Field: "propertyId"} },
-		Fetch:      (*client.Client).Properties,
+		Pages:      (*client.Client).PropertyPages,
 		ScopeOfAll: api.ScopePropertiesRead,
 		Changes:    func(e api.Event) bool { return e.Property != nil || e.Type == api.EventPropertiesImported },
 		ID:         func(p *api.Property) string { return string(p.PropertyID()) },
@@ -68,11 +68,12 @@ func NewList(shell *screen.Shell) *List {
 	}
 	if shell.Account.Profile.Sandbox { // the service lists live ones there, too
 		kind.Fields, kind.ScopeOfAll, kind.None, kind.Empty = nil, "", noneInSandbox, goLive(shell)
-		kind.Fetch = func(
+		kind.Pages = func(
 			*client.Client, context.Context, api.PropertyFilter, client.ListOptions,
-		) (page api.Page[api.Property], err error) {
-			page.Meta = api.NewPageMeta(1, list.PerPage, 0)
-			return page, nil
+		) client.Pages[api.Property] {
+			return func(yield func(api.Page[api.Property], error) bool) {
+				yield(api.Page[api.Property]{Meta: api.NewPageMeta(1, list.PerPage, 0)}, nil)
+			}
 		}
 	}
 	kind.Entered = func(query string) tea.Cmd { // with an id there is nothing to choose

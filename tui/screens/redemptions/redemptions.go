@@ -31,7 +31,7 @@ func NewList(shell *screen.Shell) *List {
 		Fields: api.RedemptionFilterFields, Bare: "user",
 		Orders:     func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
 		Order:      func(api.RedemptionFilter) api.SortKey { return list.FirstOrder("redeemed_at") },
-		Fetch:      (*client.Client).Redemptions,
+		Pages:      (*client.Client).RedemptionPages,
 		ScopeOfAll: api.ScopeRedemptionsReadAll,
 		Changes:    func(e api.Event) bool { return e.Redemption != nil },
 		Open:       func(id string, _ record) tea.Cmd { return shell.Open(screen.ToRedemption{ID: id}) },

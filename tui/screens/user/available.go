@@ -56,13 +56,14 @@ func newAvailable(shell *screen.Shell, id string, redeemed *redeemed) *available
 			}
 			return key + " shows all perks, and why not."
 		},
-		Fetch: func(
+		File: id + "-perks",
+		Pages: func(
 			c *client.Client, ctx context.Context, filter api.PerkFilter, options client.ListOptions,
-		) (api.Page[api.Perk], error) {
+		) client.Pages[api.Perk] {
 			if filter.IncludeExpired {
-				return c.Perks(ctx, filter, options)
+				return c.PerkPages(ctx, filter, options)
 			}
-			return c.UserPerks(ctx, id, filter, options)
+			return c.UserPerkPages(ctx, id, filter, options)
 		},
 		Valid: func(p *api.Perk) (string, theme.Tone) {
 			if why := a.why(p); why != "" {

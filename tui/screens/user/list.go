@@ -28,11 +28,11 @@ func NewList(shell *screen.Shell) *List {
 		ScopeOfList: true, Empty: "An operator imports them: perksd import users",
 		Orders: func(api.UserFilter) []string { return []string{"id"} }, OneWay: true,
 		Order: func(api.UserFilter) api.SortKey { return api.SortKey{Field: "id"} },
-		Fetch: func(
+		Pages: func(
 			c *client.Client, ctx context.Context, f api.UserFilter, options client.ListOptions,
-		) (api.Page[api.User], error) {
+		) client.Pages[api.User] {
 			options.Sort = "" // there is one order
-			return c.Users(ctx, f, options)
+			return c.UserPages(ctx, f, options)
 		},
 		ID: func(u *api.User) string { return u.ID },
 		Columns: list.Columns[*api.User]{{

@@ -42,14 +42,24 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 		Called: func(struct{}) string { return "Redeemed" }, None: display.Line(id) + " has redeemed nothing yet.",
 		Orders: func(struct{}) []string { return []string{newest.Field} },
 		Order:  func(struct{}) api.SortKey { return newest },
-		Fetch: func(
+		Pages: func(
 			c *client.Client, ctx context.Context, _ struct{}, options client.ListOptions,
-		) (api.Page[api.RedemptionRecord], error) {
-			page, err := c.UserRedemptions(ctx, id, options)
-			if err != nil {
-				return api.Page[api.RedemptionRecord]{}, err
+		) client.Pages[api.RedemptionRecord] {
+			return func(yield func(api.Page[api.RedemptionRecord], error) bool) {
+				for page, err := range c.UserRedemptionPages(ctx, id, options) {
+					var with api.Page[api.RedemptionRecord]
+					if err == nil {
+						with, err = withRecords(ctx, c, id, page)
+					}
+					if !yield(with, err) {
+						return
+					}
+				}
 			}
-			return withRecords(ctx, c, id, page)
+		},
+		File: id + "-redemptions",
+		Whole: func(c *client.Client, ctx context.Context, _ struct{}, options client.ListOptions) list.Whole {
+			return list.WholeOf(c.UserRedemptionPages(ctx, id, options))
 		},
 		Open: func(_ string, r record) tea.Cmd { return open(r) },
 		Columns: list.Columns[record]{

@@ -242,7 +242,9 @@ func (s *Screen) Form() *widget.Form {
 	return s.available.Form()
 }
 
-func (s *Screen) Unsaved() string { return cmp.Or(s.decider.Unsaved(), s.available.Unsaved()) }
+func (s *Screen) Unsaved() string {
+	return cmp.Or(s.decider.Unsaved(), s.available.Unsaved(), s.redeemed.Unsaved())
+}
 
 func (s *Screen) Watches(event api.Event) bool {
 	return event.Redemption != nil && event.Redemption.UserID == s.id
