@@ -108,7 +108,8 @@ func TestDescribedImageURLsMatchRule(t *testing.T) {
 }
 
 // ofProperties are the schemas with the fields of a property.
-var ofProperties = []string{"Property", "PropertyPatch", "PropertyPatchForm", "NewProperty", "NewPropertyForm"}
+var ofProperties = []string{"Property", "PropertyFields", "PropertyPatch", "PropertyPatchForm", "NewProperty",
+	"NewPropertyForm"}
 
 func wantLongest(t *testing.T, schema, name string, longest int) {
 	t.Helper()

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -128,6 +129,9 @@ func TestDescribedFieldsMatchTypes(t *testing.T) {
 		{Property{}, []string{"Property"}},
 		{PropertyPatch{}, []string{"PropertyPatch"}},
 		{PropertyPatch{}, []string{"PropertyPatchForm"}},
+		{Property{}, []string{"PropertyFields"}},
+		{PropertyVersion{}, []string{"PropertyVersion"}},
+		{PropertyRestore{}, []string{"PropertyRestore"}},
 		{Message{}, []string{"Message"}},
 		{Token{}, []string{"Token"}},
 		{RedemptionRecord{}, []string{"RedemptionRecord"}},
@@ -138,13 +142,14 @@ func TestDescribedFieldsMatchTypes(t *testing.T) {
 		{Page[Perk]{}, []string{"PerkPage"}},
 		{Page[Redemption]{}, []string{"PerkOrRedemptionPage"}},
 		{Page[RedemptionRecord]{}, []string{"RedemptionRecordPage"}},
+		{Page[PropertyVersion]{}, []string{"PropertyVersionPage"}},
 		{ErrorBody{}, []string{"Error", "ValidationError", "TokenError", "Problem", "ValidationProblem"}},
 	} {
 		t.Run(strings.Join(c.schemas, "+"), func(t *testing.T) {
 			described := map[string]bool{}
 			for _, name := range c.schemas {
 				for property := range describe(t).Components.Schemas[name].Value.Properties {
-					described[property] = property != "propertyId" || name == "Property" // it is not a field of a patch
+					described[property] = property != "propertyId" || !strings.Contains(name, "Patch")
 				}
 			}
 			maps.DeleteFunc(described, func(_ string, isField bool) bool { return !isField })
@@ -171,7 +176,8 @@ func TestResponsesAreDescribedStrictly(t *testing.T) {
 	schemas := describe(t).Components.Schemas
 	for _, name := range []string{
 		"Perk", "PerkCategory", "PerkPage", "Redemption", "PerkOrRedemptionPage", "RedemptionRecord",
-		"RedemptionRecordPage", "Eligibility", "PaginationMeta", "Property", "Token", "Message", "Error",
+		"RedemptionRecordPage", "Eligibility", "PaginationMeta", "Property", "PropertyVersion",
+		"PropertyVersionPage", "Token", "Message", "Error",
 		"ValidationError", "Problem", "ValidationProblem",
 	} {
 		schema := schemas[name].Value
@@ -207,10 +213,23 @@ func TestWrittenJSONMatchesDescription(t *testing.T) {
 	property := Property{ID: 1, Title: "A", Images: []string{}}
 	located := property
 	located.Images, located.Lat, located.Lng, located.Deposit = []string{"http://a/1"}, &degrees, &degrees, 482.5
+	created := PropertyVersion{ETag: new(`"a"`), At: at, Action: VersionCreated}
+	moved := PropertyVersion{ETag: new(`"b"`), At: at, ClientID: &text, Action: VersionUpdated}
+	deleted := PropertyVersion{At: at, ClientID: &text, Action: VersionDeleted}
+	if err := errors.Join(created.SetChange(nil, &property), moved.SetChange(&property, &located),
+		deleted.SetChange(&located, nil)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		schema string
 		value  any
 	}{
+		{"PropertyVersionPage", Page[PropertyVersion]{Data: []PropertyVersion{deleted, moved, created},
+			Meta: NewPageMeta(1, 25, 3)}},
+		{"PropertyVersion", moved},
+		{"PropertyRestore", PropertyRestore{ETag: `"a"`}},
+		{"PropertyRestore", PropertyRestore{AsOf: at}},
+		{"PropertyRestore", PropertyRestore{}},
 		{"Perk", perk},
 		{"Perk", full},
 		{"PerkPage", Page[Perk]{Data: []Perk{full}, Meta: NewPageMeta(1, 25, 1)}},

@@ -287,7 +287,7 @@ func withoutBlankTimes(text json.RawMessage) json.RawMessage {
 		clean = list
 	} else if json.Unmarshal(text, &object) == nil {
 		for name, value := range object {
-			isTime := strings.HasSuffix(name, "_at") || name == "valid_from" || name == "valid_to"
+			isTime := strings.HasSuffix(name, "_at") || name == "at" || name == "valid_from" || name == "valid_to"
 			switch {
 			case isTime && string(value) == `""`:
 				object[name] = json.RawMessage("null")

@@ -68,7 +68,7 @@ func (c *Client) Categories(ctx context.Context) ([]api.Category, error) {
 		return nil, c.unreadable(call, res, misread(body, err))
 	}
 	if i := slices.Index(all, api.Category{}); i >= 0 {
-		return nil, c.unreadable(call, res, fmt.Errorf("item %d of the list is no category", i+1))
+		return nil, c.unreadable(call, res, fmt.Errorf("item %d of the list is not a category", i+1))
 	}
 	if isWrapped {
 		c.unwrapped()

@@ -236,6 +236,7 @@ func unsupported(what string, err error) error {
 		lacking = *refused
 	}
 	lacking.Code, lacking.Status, lacking.Unsupported = api.CodeNotFound, http.StatusNotFound, true
+	lacking.OutcomeUnknown, lacking.NotFromService = false, false // nothing is there that could have done it
 	lacking.Message = "This service has no " + what +
 		": the specification does not ask for it, and the service is another one than perksd, or an older version."
 	return &lacking
