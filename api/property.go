@@ -39,8 +39,12 @@ type Property struct {
 type Message struct {
 	Message string `json:"message"`
 
-	ETag string `json:"-"` // of the version that a change left, from the header; "" if the service gives none
+	ETag       string `json:"-"` // of the version that a change left, from the header; "" if the service gives none
+	ETagBefore string `json:"-"` // of the version that it found, and so ETag if it changed nothing; "" likewise
 }
+
+// HeaderPreviousETag is the header with the ETag of the version that a change found.
+const HeaderPreviousETag = "Previous-ETag"
 
 // The confirmations of the property endpoints.
 const (

@@ -25,6 +25,7 @@ import (
 	"example.com/perks/cli/property"
 	"example.com/perks/cli/redemption"
 	"example.com/perks/cli/session"
+	"example.com/perks/cli/undo"
 )
 
 // The groups of commands in the root's help.
@@ -222,7 +223,7 @@ func newBulk(s *session.Session) *cobra.Command {
 		Short: "Show the progress of a run with --file, or undo it",
 		Example: "  perksctl bulk status winners.csv\n" +
 			"  perksctl bulk undo winners.csv --reason 'sent to the wrong list'",
-	}, bulk.NewStatus(s), perk.NewUndo(s))
+	}, bulk.NewStatus(s), undo.New(s))
 }
 
 func newVersion(s *session.Session) *cobra.Command {

@@ -45,7 +45,7 @@ func TestUndoNamesRowsThatItCannotTakeBack(t *testing.T) {
 	r := x.run("bulk", "undo", "--results", file+".results.jsonl", "--reason", "mistake", "--yes")
 	for _, want := range []string{
 		"line 2 failed: It is pending, and your client may not reject it: that needs the scope redemptions:decide.",
-		"line 4 failed: It is unknown whether this row was redeemed. Resume the run to find out, and undo again.",
+		"line 4 failed: It is unknown whether this row was done. Resume the run to find out, and undo again.",
 		"3 rows: 1 done, 2 failed.",
 	} {
 		if r.code != 7 || !strings.Contains(r.err, want) {
@@ -69,8 +69,8 @@ func TestUndoLooksAtTheJournalOfTheRun(t *testing.T) {
 	}
 	r := x.run("bulk", "undo", file, "--reason", "mistake", "--yes")
 	for _, want := range []string{
-		"The run was killed. Rows up to line 513 without a result may have been redeemed", "1 row: 1 done.",
-		"The run was killed, so some of its redemptions may remain.",
+		"The run was killed. Rows without a result may have been done, and this does not undo them.", "1 row: 1 done.",
+		"The run was killed, so some of its changes may remain.",
 	} {
 		if r.code != 7 || !strings.Contains(r.err, want) {
 			t.Errorf("exit code %d, %q lacks %q", r.code, r.err, want)

@@ -352,8 +352,10 @@ func (c *Client) confirm(ctx context.Context, call call) (api.Message, error) {
 	if err != nil {
 		return message, err
 	}
-	if etag := res.Header().Get("ETag"); call.method == http.MethodPatch && !IsWeak(etag) {
-		message.ETag = etag
+	message.ETagBefore = res.Header().Get(api.HeaderPreviousETag)
+	etag, isPatch := res.Header().Get("ETag"), call.method == http.MethodPatch
+	if isPatch && (!IsWeak(etag) || message.ETagBefore != "") {
+		message.ETag = strings.TrimPrefix(etag, "W/")
 	}
 	if len(res.Body()) == 0 {
 		return message, nil

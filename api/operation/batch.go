@@ -359,9 +359,9 @@ func (b *Batch) resultOf(a Attempt[Outcome]) (RowEvent, RowResult) {
 		return RowRefused, RowResult{Outcome: outcome, Err: outcome.Err}
 	case a.State == NotMade && !ends:
 		return RowRefused, RowResult{Err: a.Err}
-	case a.State == Matched && !b.keysCount():
+	case a.State == Matched && !b.keysCount() && a.Candidate.ID != "":
 		return RowLost, RowResult{Outcome: a.Candidate, Why: Ambiguous}
-	case a.State == Settled && a.CheckErr == nil && !b.mayResend():
+	case (a.State == Settled || a.State == Matched) && a.CheckErr == nil && !b.mayResend():
 		return RowLost, RowResult{Err: cmp.Or(a.LostErr, errSentBefore), Why: NotResent}
 	case a.LostErr != nil || a.CheckErr != nil:
 		return RowLost, RowResult{Err: cmp.Or(a.LostErr, a.CheckErr)}

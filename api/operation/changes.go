@@ -199,25 +199,35 @@ func NewCreating(fields api.PropertyPatch, key string) Creating {
 
 // Send creates the property. If the reply is lost, and the service honours keys, the request is sent again.
 func (cr Creating) Send(ctx context.Context, c *client.Client) Creating {
-	cr.Attempt = cr.Attempt.Send(ctx, &creation{cr.fields, c}, withKey(c))
+	cr.Attempt = cr.Attempt.Send(ctx, &patientCreation{Create{c, cr.fields}}, withKey(c))
 	return cr
 }
 
-type creation struct {
-	fields api.PropertyPatch
-	client *client.Client
+// Create is the change that creates a property.
+type Create struct {
+	Client *client.Client
+	Fields api.PropertyPatch
 }
 
-func (cr *creation) Send(ctx context.Context, key string) (PropertyVersion, bool, error) {
-	return cr.client.CreateProperty(ctx, cr.fields, key)
+// Send creates the property.
+func (cr *Create) Send(ctx context.Context, key string) (PropertyVersion, bool, error) {
+	return cr.Client.CreateProperty(ctx, cr.Fields, key)
 }
 
-// LookUp finds nothing by which a property is known before its id is: only the idempotency key tells.
-func (cr *creation) LookUp(ctx context.Context, _ time.Time) (PropertyVersion, Event, error) {
+// LookUp finds nothing by which a property is known before its id is: only the idempotency key tells. The match has no
+// id.
+func (cr *Create) LookUp(ctx context.Context, _ time.Time) (PropertyVersion, Event, error) {
 	if ctx.Err() != nil {
 		return PropertyVersion{}, Unread, ctx.Err()
 	}
-	cr.client = soon(cr.client)
-	cr.client.ProbeKeys(ctx)
+	cr.Client.ProbeKeys(ctx)
 	return PropertyVersion{}, Match, nil
+}
+
+// patientCreation is a Create for a person who waits: what comes after the first request may take checkTimeout in all.
+type patientCreation struct{ Create }
+
+func (p *patientCreation) LookUp(ctx context.Context, since time.Time) (PropertyVersion, Event, error) {
+	p.Client = soon(p.Client)
+	return p.Create.LookUp(ctx, since)
 }

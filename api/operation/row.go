@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -93,14 +94,37 @@ type ObservingTask interface {
 	Observe(ctx context.Context, c *client.Client)
 }
 
-// Outcome identifies what a task has changed.
+// Outcome identifies what a task has changed, and says enough to take it back.
 type Outcome struct {
 	ID               string // of the redemption or the property
 	Status           int    // of the HTTP response
 	RedemptionStatus api.RedemptionStatus
+	Action           Action
+	ETag             string // of the version that the change left; "" if there is none, or if the service gives none
+	ETagBefore       string // of the version that it replaced, and so ETag if it changed nothing; "" likewise
+	// Before and After are the fields that it changed, as they were and as it left them; nil if that is not known.
+	Before, After json.RawMessage
 	// Err says why the row is not done although the service accepted the request, as when it rejected the redemption.
 	Err error
 }
+
+// Action is what a task did to its record.
+type Action string
+
+// The actions.
+const (
+	Created  Action = "created"
+	Updated  Action = "updated"
+	Deleted  Action = "deleted"
+	Restored Action = "restored" // it was deleted
+	Redeemed Action = "redeemed"
+	Voided   Action = "voided"
+	Rejected Action = "rejected"
+)
+
+// IsReversible tells whether the action can be taken back. A redemption that was taken back cannot be made again: only
+// its user may decide that.
+func (a Action) IsReversible() bool { return a != "" && a != Voided && a != Rejected }
 
 // Row is one change of a batch.
 type Row struct {

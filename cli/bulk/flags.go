@@ -32,6 +32,7 @@ type Flags struct {
 	MaxErrors   int
 	AllowEmpty  bool
 	DryRun      bool // check every row and send nothing
+	Resends     bool // send rows again that may be done; see BindResends
 
 	cmd   *cobra.Command
 	flags *pflag.FlagSet
@@ -42,6 +43,13 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	f.bind(cmd)
 	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false,
 		"show the request and what it would do, or with --file what each row would do; change nothing")
+}
+
+// BindResends declares --resend-unknown, for a command whose rows must not be carried out twice.
+func (f *Flags) BindResends(cmd *cobra.Command) {
+	f.flags.BoolVar(&f.Resends, "resend-unknown", false,
+		"with --file: after a lost reply, send the row again even if the service may carry it out twice")
+	cmd.Flags().AddFlag(f.flags.Lookup("resend-unknown"))
 }
 
 // bind declares some of the flags.
@@ -107,6 +115,9 @@ func (f *Flags) Check(cmd *cobra.Command, aboutOne ...string) (err error) {
 	}
 	if err := f.checkJob(); err != nil {
 		return err
+	}
+	if cmd.Flags().Changed(command.KeyFlag) {
+		return command.Usagef("--%s is for one request. With --file each row has its own.", command.KeyFlag)
 	}
 	return command.NotWithFile(cmd, f.File, aboutOne...)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,8 +27,19 @@ type input struct {
 	file   *os.File // nil for standard input
 
 	allowEmpty bool
-	isEmpty    bool                       // there is not even a header
-	made       iter.Seq2[rows.Row, error] // the rows themselves, instead of a file with them
+	isEmpty    bool // there is not even a header
+
+	// Instead of a file, the rows themselves, the last line first, and the number of that.
+	made iter.Seq2[rows.Row, error]
+	last int
+}
+
+// place is how far the rows have come with a line.
+func (i *input) place(line int) int {
+	if i.made != nil {
+		return i.last + 1 - line
+	}
+	return line
 }
 
 const stdin = "-"
@@ -168,9 +180,12 @@ func (i *input) scan(ctx context.Context, known *results, j *journal) (total int
 		if err := known.checkUnchanged(row, i.name); err != nil {
 			return total, sum, err
 		}
-		last = row.Line
+		last = max(last, row.Line)
 		sum = (sum^uint64(row.Line)<<32^uint64(contentOf(row)))*1099511628211 + 1 // #nosec G115 -- a sum may wrap
 		unchanged = unchanged || total == j.rows && sum == j.sum
+	}
+	if !unchanged && i.made != nil { // the run that is being undone has resumed meanwhile
+		j.sent, unchanged = math.MaxInt, true
 	}
 	if !unchanged {
 		return total, sum,

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -27,9 +28,10 @@ type results struct {
 	path           string
 	skipUnreadable bool
 	states         *rowStates
-	batch          batch          // of the lines, if there are any
-	written        time.Time      // by earlier runs
-	codes          map[int]string // of rows that are not done, or are pending; nil if nobody asks
+	batch          batch                    // of the lines, if there are any
+	written        time.Time                // by earlier runs
+	codes          map[int]string           // of rows that are not done, or are pending; nil if nobody asks
+	actions        map[int]operation.Action // of rows that are done, if somebody asks for the codes
 
 	mu      sync.Mutex
 	out     io.Writer
@@ -141,6 +143,13 @@ func (r *results) note(result Result, content uint32) {
 		state = failed
 	}
 	delete(r.codes, result.Row)
+	delete(r.actions, result.Row)
+	if result.Action == "" && result.RedemptionStatus != "" { // an earlier version wrote it
+		result.Action = operation.Redeemed
+	}
+	if r.actions != nil && result.Action != "" {
+		r.actions[result.Row] = result.Action
+	}
 	switch {
 	case r.codes == nil:
 	case result.Outcome != OK:
@@ -338,6 +347,9 @@ func readResults(path string, codes map[int]string) (*results, error) {
 	}
 	defer file.Close()
 	r := &results{path: path, states: newRowStates(), file: file, skipUnreadable: true, codes: codes}
+	if codes != nil {
+		r.actions = map[int]operation.Action{}
+	}
 	_, err = r.read()
 	return r, err
 }
@@ -353,6 +365,18 @@ type Result struct {
 	ID      string `json:"id"`      // of the redemption or the property; "" if there is none
 
 	RedemptionStatus api.RedemptionStatus `json:"redemption_status,omitempty"` // when the row was redeemed
+
+	// What was done if the row is done, as in operation.Outcome. Earlier versions did not note it.
+	Action     operation.Action `json:"action,omitempty"`
+	ETag       string           `json:"etag,omitempty"`
+	ETagBefore string           `json:"etag_before,omitempty"`
+	Before     json.RawMessage  `json:"before,omitempty"`
+	After      json.RawMessage  `json:"after,omitempty"`
+}
+
+// ChangedNothing tells whether the record was already as the row wants it.
+func (r Result) ChangedNothing() bool {
+	return r.ETag != "" && client.SameVersion(r.ETag, r.ETagBefore) || r.Before != nil && bytes.Equal(r.Before, r.After)
 }
 
 // The outcomes of a row.
@@ -375,6 +399,8 @@ func newResult(of operation.RowResult) *Result {
 	made := of.Outcome
 	r := &Result{Outcome: OK, Status: made.Status, ID: made.ID, RedemptionStatus: made.RedemptionStatus}
 	if of.State == operation.RowDone {
+		r.Action, r.ETag, r.ETagBefore = made.Action, made.ETag, made.ETagBefore
+		r.Before, r.After = made.Before, made.After
 		return r
 	}
 	r.Outcome = Failed

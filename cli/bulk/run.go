@@ -243,7 +243,7 @@ func (r *run) rows() iter.Seq2[*operation.Row, error] {
 				r.count(nil)
 				continue
 			case err == nil && row.Task != nil:
-				if err = r.journal.allow(row.Number); err == nil {
+				if err = r.journal.allow(r.input.place(row.Number)); err == nil {
 					row.State = row.State.Next(operation.RowAllowed)
 				}
 			}
@@ -293,7 +293,8 @@ func (r *run) read(raw rows.Row, err error) (*operation.Row, error) {
 	if row.State == operation.RowDone {
 		return row, nil
 	}
-	if !row.State.MayBeDone() && r.journal.leftover && raw.Line <= r.journal.sent { // by a killed run
+	mayBeSent := r.journal.leftover && r.input.place(raw.Line) <= r.journal.sent // by a killed run
+	if !row.State.MayBeDone() && mayBeSent {
 		row.State = operation.RowMaybeSent
 	}
 	task, err := r.task.Parse(raw)
@@ -364,7 +365,7 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // Work is what a run does with every row.
 type Work struct {
-	// Name is the command, such as "perk redeem". A run refuses the results of another command.
+	// Name is one of those below. A run refuses the results of another command.
 	Name string
 	// Parse makes a task of a row. If it fails, the row fails and nothing is sent. An *api.Error names the columns.
 	Parse func(rows.Row) (operation.Task, error)
@@ -379,3 +380,13 @@ type Work struct {
 	// Resends sends a row again whose outcome is unknown, even if the service may carry it out twice.
 	Resends bool
 }
+
+// The names of works: the commands.
+const (
+	RedeemPerks       = "perk redeem"
+	CreateProperties  = "property create"
+	UpdateProperties  = "property update"
+	DeleteProperties  = "property delete"
+	RestoreProperties = "property restore"
+	undoRun           = "bulk undo"
+)

@@ -96,7 +96,7 @@ func (t *task) Send(_ context.Context, _ *client.Client, key string) (operation.
 	defer s.mu.Unlock()
 	s.sent, s.order = append(s.sent, t.name), append(s.order, "s")
 	if id, known := s.keys[key]; known && s.honours {
-		return operation.Outcome{ID: id, Status: 201}, true, nil
+		return operation.Outcome{ID: id, Status: 201, Action: operation.Created}, true, nil
 	}
 	var now fault
 	if left := s.faults[t.name]; len(left) > 0 {
@@ -114,7 +114,7 @@ func (t *task) Send(_ context.Context, _ *client.Client, key string) (operation.
 	id := fmt.Sprintf("%s-%d", t.name, len(s.made[t.name])+1)
 	s.made[t.name] = append(s.made[t.name], id)
 	s.keys[key] = id
-	return operation.Outcome{ID: id, Status: 201}, false, now.err
+	return operation.Outcome{ID: id, Status: 201, Action: operation.Created}, false, now.err
 }
 
 func (t *task) LookUp(
@@ -135,7 +135,7 @@ func (t *task) LookUp(
 			if s.shared {
 				event = operation.Match
 			}
-			return operation.Outcome{ID: id, Status: 200}, event, nil
+			return operation.Outcome{ID: id, Status: 200, Action: operation.Created}, event, nil
 		}
 	}
 	return operation.Outcome{}, operation.Absent, nil

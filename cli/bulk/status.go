@@ -26,6 +26,7 @@ type Status struct {
 	NotTried int64            `json:"not_tried"`
 	Pending  int64            `json:"pending"` // of the ok ones, those that waited for approval when they were redeemed
 	Undone   int64            `json:"undone"`  // of the ok ones, those that bulk undo has taken back
+	Undo     Actions          `json:"undo"`    // of the ok ones, those that bulk undo would take back, by what was done
 	Codes    map[string]int64 `json:"codes"`   // of the rows that failed or are unknown
 	Running  bool             `json:"running"` // a run is in progress
 	Began    *time.Time       `json:"began"`
@@ -43,9 +44,10 @@ func NewStatus(s *session.Session) *cobra.Command {
 	cmd := session.Command(s, output.View{ID: "results"}, cobra.Command{
 		Use:   "status {FILE | --job NAME}",
 		Short: "Show the progress of a run with --file",
-		Long: "Show the progress of a run with --file, from its results and its journal, without asking the service. The exit code is 0\n" +
-			"if every row is done, 5 if the file was never run, 6 if it has changed since or the run was undone, and 7 if\n" +
-			"rows failed, are unknown or were not tried.",
+		Long: `Show the progress of a run with --file, from its results and its journal, without asking the service, and
+what bulk undo would take back. The exit code is 0 if every row is done, 5 if the file was never run, 6 if it has
+changed since or the run was undone, and 7 if rows failed, are unknown or were not tried.`,
+
 		Example: "  perksctl bulk status winners.csv\n  perksctl bulk status --job winners-2026-01-31 --results /var/lib/perks -o json",
 
 		ValidArgsFunction: CompleteRun(),
@@ -91,7 +93,7 @@ func (f *Flags) takeRun(cmd *cobra.Command, args []string) error {
 }
 
 func (f Flags) status(ctx context.Context, s *command.Streams) (Status, error) {
-	status := Status{Results: f.resultsPath(), Codes: map[string]int64{}}
+	status := Status{Results: f.resultsPath(), Undo: Actions{}, Codes: map[string]int64{}}
 	known, err := readResults(status.Results, map[int]string{})
 	if err != nil {
 		return status, err
@@ -159,12 +161,17 @@ func (f Flags) status(ctx context.Context, s *command.Streams) (Status, error) {
 			}
 		}
 	}
-	undone, at, err := countUndone(status.Results)
+	undone, err := readUndone(status.Results)
 	if err != nil {
 		return status, err
 	}
-	if status.Undone = undone; undone > 0 {
-		status.UndoneAt = &at
+	for row, action := range known.actions {
+		if action.IsReversible() && !undone.has(row) {
+			status.Undo[action]++
+		}
+	}
+	if status.Undone = undone.count; undone.count > 0 {
+		status.UndoneAt = &undone.at
 		return status, nil
 	}
 	if status.OK < status.Rows && made.Command != "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 )
@@ -26,7 +27,10 @@ func (d *fixture) wantStatus(when string, want Status) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	want.Results = d.options.resultsPath()
+	want.Results, want.Undo = d.options.resultsPath(), Actions{}
+	if want.OK > 0 {
+		want.Undo[operation.Created] = want.OK
+	}
 	if got.Began == nil && !want.Running {
 		d.t.Errorf("%s: nothing says when the run began", when)
 	}

@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,28 +18,31 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
 
-// Undoing takes back what a run has done.
-type Undoing struct {
+// Undo takes back what a run has done.
+type Undo struct {
 	Flags
-	Of   string            // the Name of the run's Work
-	Not  map[string]string // why the runs of other commands cannot be undone, by their names
-	Work Work              // takes back one row; its rows are the run's results, as Result
-	Yes  bool              // do not ask
+	Check func(Actions) error                  // refuses a run before anything is asked or sent
+	Task  func(Result) (operation.Task, error) // takes back a row, or only says why that cannot be
+	Yes   bool                                 // do not ask
 }
 
+// Actions counts the rows of a run by what was done.
+type Actions map[operation.Action]int64
+
 // Bind declares the flags that undoing shares with runs.
-func (u *Undoing) Bind(cmd *cobra.Command) {
+func (u *Undo) Bind(cmd *cobra.Command) {
 	u.bind(cmd, "job", "results", "concurrency", "rate", "max-errors")
 }
 
-// Run takes back each row that the run has done, as a run of its own: it resumes, and writes a result for each row.
-// Rows that the run did not do are left out, except those of which nobody knows.
-func (u Undoing) Run(ctx context.Context, s *session.Session, cmd *cobra.Command, args []string) (err error) {
+// Run takes back each row that the run has done, the last one first, as a run of its own: it resumes, and writes a
+// result for each row. Rows that the run did not do are left out, except those of which nobody knows.
+func (u Undo) Run(ctx context.Context, s *session.Session, cmd *cobra.Command, args []string) (err error) {
 	if err := u.checkOutput(s); err != nil {
 		return err
 	}
@@ -70,6 +75,9 @@ func (u Undoing) Run(ctx context.Context, s *session.Session, cmd *cobra.Command
 		return err
 	}
 	defer func() { err = errors.Join(err, done.file.Close()) }()
+	if err := cmp.Or(u.Check(done.actions), u.checkAgain(s, path)); err != nil {
+		return err
+	}
 	if !u.DryRun {
 		question := fmt.Sprintf("Undo %s at %s?", display.Plural(done.count, "row", "rows")+" of "+path,
 			connection.Target())
@@ -78,66 +86,102 @@ func (u Undoing) Run(ctx context.Context, s *session.Session, cmd *cobra.Command
 		}
 	}
 	if run.leftover {
-		s.Streams.Warn("The run was killed. Rows up to line %d without a result may have been redeemed, and this does not undo them. Resume the run to find out.", run.sent)
+		s.Streams.Warn("The run was killed. Rows without a result may have been done, and this does not undo them. " +
+			"Resume the run to find out.")
 	}
 	undo := u.Flags
 	undo.File, undo.Job, undo.Results = path, "", undoPath(path)
-	in := &input{name: path, format: rows.JSONL, allowEmpty: true, made: done.rows()}
-	err = runRows(ctx, s, undo, u.Work, in)
+	in := &input{name: path, format: rows.JSONL, allowEmpty: true, made: done.rows(), last: len(done.lines) - 1}
+	err = runRows(ctx, s, undo, Work{Name: undoRun, Parse: func(row rows.Row) (operation.Task, error) {
+		result, err := done.result(row.Object)
+		if err != nil {
+			return nil, err
+		}
+		return u.Task(result)
+	}}, in)
 	if err == nil && run.leftover && !u.DryRun {
-		err = command.RowsFailed("The run was killed, so some of its redemptions may remain.")
+		err = command.RowsFailed("The run was killed, so some of its changes may remain.")
 	}
 	return err
 }
 
-// open reads the results of the run. It refuses those of another command or another server.
-func (u Undoing) open(path string, connection session.Connection) (*doneRows, error) {
+// checkAgain refuses to undo a run whose undo was undone: that has done its rows.
+func (u Undo) checkAgain(s *session.Session, path string) error {
+	undone, err := readUndone(undoPath(path))
+	if err != nil || undone.count == 0 {
+		return err
+	}
+	err = api.Errorf(api.CodeConflict, "The undo of this run was undone itself, at %s: %s.", moment(undone.at),
+		display.Plural(undone.count, "row", "rows"))
+	again := s.CommandLine("bulk", "undo", "--results", undoPath(undoPath(path)))
+	return &command.Advised{Err: err, Advice: "To undo the rows once more, undo that:\n  " + command.Quote(again)}
+}
+
+// open reads the results of the run. It refuses those of another server.
+func (u Undo) open(path string, connection session.Connection) (*doneRows, error) {
 	known, err := readResults(path, nil)
 	if err != nil {
 		return nil, err
 	}
+	d := &doneRows{lines: make([]span, known.highest+1), actions: Actions{}}
 	if known.rows > 0 {
-		for name, why := range u.Not {
-			if known.batch.mark() == u.mark(name, connection) {
-				return nil, command.Usagef("%s", why)
-			}
-		}
-		if err := known.batch.checkMark(u.mark(u.Of, connection), path); err != nil {
-			return nil, err
+		unnamed := u.Flags
+		unnamed.Job = "" // an undo is named by the results that it undoes
+		is := func(name string) bool { return known.batch.mark() == u.mark(name, connection) }
+		works := []string{RedeemPerks, CreateProperties, UpdateProperties, DeleteProperties, RestoreProperties}
+		isUndo := known.batch.mark() == unnamed.mark(undoRun, connection)
+		if d.redeems = is(RedeemPerks); !isUndo && !slices.ContainsFunc(works, is) {
+			return nil, command.Usagef("%s holds the results of another command, server, sandbox or job.", path)
 		}
 	}
-	file, err := os.Open(path)
-	if err != nil {
+	if d.file, err = os.Open(path); err != nil {
 		return nil, command.BadFile("The results cannot be opened", err)
 	}
-	d := &doneRows{file: file, lines: make([]span, known.highest+1)}
-	at := int64(0)
-	err = eachLine(file, func(_ int, line []byte) error {
-		if result, _, _, err := parseResult(line); err == nil {
+	last, at := make([]operation.Action, len(d.lines)), int64(0)
+	err = eachLine(d.file, func(_ int, line []byte) error {
+		if result, err := d.result(line); err == nil && result.Row < len(d.lines) {
 			d.note(result, span{at, int64(len(line))})
+			last[result.Row] = result.Action
 		}
 		at += int64(len(line))
 		return nil
 	})
+	for _, action := range last {
+		if action != "" {
+			d.actions[action]++
+		}
+	}
+	if isOlder := d.count > 0 && len(d.actions) == 0 && !known.states.has(unknown); err == nil && isOlder {
+		err = command.Usagef("The results of this run do not say what it has done, because an earlier version of " +
+			"perksctl wrote them. So it cannot be undone.")
+	}
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, d.file.Close())
 	}
 	return d, nil
 }
 
-// doneRows are the rows that a run has done, or may have, in their order.
+// doneRows are the rows that a run has done, or may have.
 type doneRows struct {
-	file  *os.File
-	lines []span // by the number of the row: its last result in the file; empty if the row failed
-	count int64
+	file    *os.File
+	lines   []span // by the number of the row: its last result in the file; empty if the row failed
+	count   int64
+	actions Actions
+	redeems bool // the run redeems, so that this is what a row did whose result does not say it
 }
 
 type span struct{ at, length int64 }
 
-func (d *doneRows) note(result Result, line span) {
-	if result.Row >= len(d.lines) {
-		return // not reached: the file is locked
+// result reads a line of the results.
+func (d *doneRows) result(line []byte) (Result, error) {
+	result, _, _, err := parseResult(line)
+	if d.redeems && result.Outcome == OK {
+		result.Action = cmp.Or(result.Action, operation.Redeemed)
 	}
+	return result, err
+}
+
+func (d *doneRows) note(result Result, line span) {
 	if result.Outcome == Failed {
 		line = span{}
 	}
@@ -149,11 +193,11 @@ func (d *doneRows) note(result Result, line span) {
 	}
 }
 
-// rows yields the result of each row as an object. A later run of the same rows may add results, so a row keeps its own
-// line.
+// rows yields the result of each row as an object, the last row first: a record that several rows changed goes back
+// the way that it came. A later run of the same rows may add results, so a row keeps its own line.
 func (d *doneRows) rows() iter.Seq2[rows.Row, error] {
 	return func(yield func(rows.Row, error) bool) {
-		for row, line := range d.lines {
+		for row, line := range slices.Backward(d.lines) {
 			if line.length == 0 {
 				continue
 			}
@@ -174,33 +218,52 @@ func undoPath(results string) string {
 	return strings.TrimSuffix(results, resultsSuffix) + ".undo" + resultsSuffix
 }
 
-// countUndone counts the rows of a run that bulk undo has taken back, and tells when it last did. The undo of other
-// results that had the same name does not count: its rows are other lines than these.
-func countUndone(results string) (rows int64, at time.Time, err error) {
-	info, err := os.Stat(undoPath(results))
+// undone says which rows of a run bulk undo has taken back, and when it last did.
+type undone struct {
+	rows  []bool // by their numbers
+	count int64
+	at    time.Time
+}
+
+func (u undone) has(row int) bool { return row < len(u.rows) && u.rows[row] }
+
+// readUndone reads what became of the rows of a run. Rows that an undo of the undo has done again do not count. Nor
+// does the undo of other results that had the same name: its rows are other lines than these.
+func readUndone(results string) (u undone, err error) {
+	path := undoPath(results)
+	info, err := os.Stat(path)
 	if err != nil {
-		return 0, at, nil // there is none
+		return u, nil // there is none
 	}
-	undo, err := readResults(undoPath(results), nil)
+	u.at = info.ModTime()
+	undo, err := readResults(path, nil)
 	if err != nil {
-		return 0, at, err
+		return u, err
+	}
+	again, err := readUndone(path)
+	if err != nil {
+		return u, err
 	}
 	file, err := os.Open(results)
 	if err != nil {
-		return 0, at, command.BadFile("The results cannot be opened", err)
+		return u, command.BadFile("The results cannot be opened", err)
 	}
 	defer file.Close()
-	undone := map[int]bool{}
+	u.rows = make([]bool, undo.highest+1)
 	err = eachLine(file, func(_ int, line []byte) error {
-		if result, _, _, err := parseResult(line); err == nil {
+		if result, _, _, err := parseResult(line); err == nil && result.Row < len(u.rows) {
 			state, content := undo.state(result.Row)
-			if delete(undone, result.Row); state >= firstDone && content == contentOf(resultRow(result.Row, line)) {
-				undone[result.Row] = true
-			}
+			isLine := content == contentOf(resultRow(result.Row, line))
+			u.rows[result.Row] = state >= firstDone && isLine && !again.has(result.Row)
 		}
 		return nil
 	})
-	return int64(len(undone)), info.ModTime(), err
+	for _, isUndone := range u.rows {
+		if isUndone {
+			u.count++
+		}
+	}
+	return u, err
 }
 
 // resultRow is a line of results as a row to undo.
@@ -214,12 +277,12 @@ func (f Flags) checkUndone(s *session.Session, known *results, j *journal) error
 	if known.file == nil || j.leftover || known.states.has(unknown) {
 		return nil
 	}
-	count, at, err := countUndone(f.resultsPath())
-	if err != nil || count == 0 {
+	undone, err := readUndone(f.resultsPath())
+	if err != nil || undone.count == 0 {
 		return err
 	}
 	err = api.Errorf(api.CodeConflict, "%s Nothing was sent, because its rows count as done.",
-		undoneSentence(count, known.rows, at))
+		undoneSentence(undone.count, known.rows, undone.at))
 	return &command.Advised{Err: err, Advice: f.anew(s)}
 }
 

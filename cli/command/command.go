@@ -185,7 +185,7 @@ const FileHelp = "Commas, semicolons or tabs separate the cells of CSV, as in it
 or hyphens for underscores. Each row's result is written as the row finishes, by default to FILE.results.jsonl. Run
 the same command again to resume after any failure or interruption: it skips rows that are done, and first checks
 those with an unknown outcome. --failed saves the failed rows as input for another run. Exit code 7 says that some
-rows failed or are unknown, 8 that the server was not reached.
+rows failed or are unknown, 8 that the server was not reached. bulk undo takes back what the run has done.
 
 --job NAME gives the run files of its own, so that tonight's rows in a file of the same name are not taken for
 yesterday's. To resume, give the same name and file; a name stands for one file, command and server.
@@ -255,26 +255,27 @@ func Quote(words []string) string {
 // IdempotencyKey is the flag --idempotency-key of a command.
 type IdempotencyKey struct{ Value string }
 
-const keyFlag = "idempotency-key"
+// KeyFlag is the flag with an idempotency key.
+const KeyFlag = "idempotency-key"
 
 // Bind declares the flag.
 func (k *IdempotencyKey) Bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&k.Value, keyFlag, "", "retry an earlier request safely under its key (default a new UUID)")
+	cmd.Flags().StringVar(&k.Value, KeyFlag, "", "retry an earlier request safely under its key (default a new UUID)")
 }
 
 // Take checks the key, or chooses a new one. It returns the flags of the command that run it again under the same key.
 func (k *IdempotencyKey) Take(cmd *cobra.Command) (again []string, err error) {
 	cmd.Flags().SortFlags = false // for GivenFlags; the help has sorted them before
 	again = GivenFlags(cmd)
-	if k.Value == "" && cmd.Flags().Changed(keyFlag) {
-		return nil, Usagef("--%s must not be empty. Leave it out for a new one.", keyFlag)
+	if k.Value == "" && cmd.Flags().Changed(KeyFlag) {
+		return nil, Usagef("--%s must not be empty. Leave it out for a new one.", KeyFlag)
 	}
 	if problem := api.IdempotencyKeyRule(k.Value); problem != "" {
-		return nil, Usagef("--%s %s.", keyFlag, problem)
+		return nil, Usagef("--%s %s.", KeyFlag, problem)
 	}
 	if k.Value == "" {
 		k.Value = uuid.NewString()
-		again = append(again, "--"+keyFlag, k.Value)
+		again = append(again, "--"+KeyFlag, k.Value)
 	}
 	return again, nil
 }

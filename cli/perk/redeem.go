@@ -32,7 +32,6 @@ type redeemOptions struct {
 	given    []string // the flags on the command line
 
 	assumeMine bool // with --file
-	resends    bool // with --file
 	wait       bool
 }
 
@@ -54,13 +53,8 @@ func NewRedeem(s *session.Session) *cobra.Command {
 		Args:              command.OrFile(&file.File, command.Exactly("PERK")),
 		ValidArgsFunction: completion.InOrder(completion.Perks(s)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if file.File != "" && cmd.Flags().Changed("idempotency-key") {
-				return command.Usagef("--idempotency-key is for one request. With --file each row has its own.")
-			}
-			for _, name := range []string{"assume-mine", "resend-unknown"} {
-				if file.File == "" && cmd.Flags().Changed(name) {
-					return command.Usagef("--%s needs --file.", name)
-				}
+			if file.File == "" && cmd.Flags().Changed("assume-mine") {
+				return command.Usagef("--assume-mine needs --file.")
 			}
 			if err := file.Check(cmd, "user", "metadata", "wait"); err != nil {
 				return err
@@ -89,9 +83,8 @@ func NewRedeem(s *session.Session) *cobra.Command {
 		"if the redemption is pending, wait until it is decided; exit with 1 if it is not approved")
 	flags.BoolVar(&o.assumeMine, "assume-mine", false,
 		"with --file: after a lost reply, count a redemption that is found as this run's, because nobody else redeems for these users")
-	flags.BoolVar(&o.resends, "resend-unknown", false,
-		"with --file: after a lost reply, redeem again even if the service may redeem twice")
 	file.Bind(cmd)
+	file.BindResends(cmd)
 	return cmd
 }
 
@@ -196,7 +189,7 @@ const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed ag
 
 func (o *redeemOptions) runFile(ctx context.Context, flags bulk.Flags) error {
 	r := newRedeemer()
-	r.assumeMine, r.resends = o.assumeMine, o.resends
+	r.assumeMine, r.resends = o.assumeMine, flags.Resends
 	return bulk.Run(ctx, o.session, flags, r.work())
 }
 

@@ -15,9 +15,6 @@ import (
 	"example.com/perks/cli/bulk"
 )
 
-// redeemRun names the work of a run.
-const redeemRun = "perk redeem"
-
 // redeemColumns are the columns of a file for perk redeem. It ignores what only the service decides, so that an export
 // of redemptions can be redeemed at another service.
 func redeemColumns() *bulk.KnownColumns {
@@ -69,7 +66,7 @@ func newRedeemer() *redeemer {
 }
 
 func (r *redeemer) work() bulk.Work {
-	return bulk.Work{Name: redeemRun, Parse: r.parse, Predictions: api.MaxPairs,
+	return bulk.Work{Name: bulk.RedeemPerks, Parse: r.parse, Predictions: api.MaxPairs,
 		HonoursKeys: (*client.Client).HonoursKeys, Resends: r.resends}
 }
 
@@ -135,7 +132,8 @@ func (t *redeemTask) After(line int) error {
 
 func outcomeOf(redemption api.Redemption) operation.Outcome {
 	return operation.Outcome{ID: redemption.ID, Status: http.StatusCreated,
-		RedemptionStatus: redemption.Status, Err: notInForce(redemption)}
+		RedemptionStatus: redemption.Status,
+		Action:           operation.Redeemed, Err: notInForce(redemption)}
 }
 
 // metadataPrefix starts the names of CSV columns for single members of the metadata.

@@ -1,6 +1,7 @@
 package perk
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -44,10 +45,10 @@ func TestRedemptionIsDoneAndFound(t *testing.T) {
 	if err != nil || outcome.ID == "" || outcome.Status != 201 {
 		t.Fatalf("%+v, %v", outcome, err)
 	}
-	if again, _, err := task.Send(t.Context(), c, "k-1"); again != outcome || err != nil {
+	if again, _, err := task.Send(t.Context(), c, "k-1"); !reflect.DeepEqual(again, outcome) || err != nil {
 		t.Errorf("under the same key: %+v, %v", again, err)
 	}
-	if found, event, err := task.LookUp(t.Context(), c, before, notTaken); found != outcome ||
+	if found, event, err := task.LookUp(t.Context(), c, before, notTaken); !reflect.DeepEqual(found, outcome) ||
 		event != operation.Match || err != nil {
 		t.Errorf("after: %+v, %d, %v", found, event, err)
 	}
@@ -75,7 +76,8 @@ func TestRedemptionIsFoundByUUIDsInAnotherCase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, event, err := task.LookUp(t.Context(), c, before, func(string) bool { return false }); found != outcome ||
+	found, event, err := task.LookUp(t.Context(), c, before, func(string) bool { return false })
+	if !reflect.DeepEqual(found, outcome) ||
 		event != operation.Match || err != nil {
 		t.Errorf("%+v, %d, %v, want %+v", found, event, err, outcome)
 	}

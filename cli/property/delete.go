@@ -121,7 +121,7 @@ func runDeleteFile(ctx context.Context, s *session.Session, flags bulk.Flags, ye
 			return err
 		}
 	}
-	return runFile(ctx, s, flags, "property delete", deleteColumns(), parseDeleteRow)
+	return runFile(ctx, s, flags, bulk.DeleteProperties, deleteColumns(), parseDeleteRow)
 }
 
 func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags) error {

@@ -167,18 +167,14 @@ func newUpdate(s *session.Session) *cobra.Command {
 				}
 				return many.run(cmd, file)
 			}
-			about := []string{"set", "from-file", command.IfMatchFlag}
-			for _, field := range api.PropertyPatchFields() {
-				about = append(about, flagOf(field))
-			}
-			if err := file.Check(cmd, about...); err != nil {
+			if err := file.Check(cmd, append(aboutOne(), command.IfMatchFlag)...); err != nil {
 				return err
 			}
 			if file.File != "" {
 				if err := checkNotSandbox(s); err != nil {
 					return err
 				}
-				return runFile(cmd.Context(), s, *file, "property update", updateColumns(), parseUpdateRow)
+				return runFile(cmd.Context(), s, *file, bulk.UpdateProperties, updateColumns(), parseUpdateRow)
 			}
 			ids, err := parseIDs(args)
 			if err != nil {
@@ -313,7 +309,7 @@ func runFile(
 
 // workOf is what a run does. Its rows may also be those of a plan that have failed.
 func workOf(name string, known *bulk.KnownColumns, parse rowParser) bulk.Work {
-	planned := planColumns()
+	planned, service := planColumns(), &serviceOfRows{}
 	return bulk.Work{Name: name, Parse: func(row rows.Row) (operation.Task, error) {
 		columns := known
 		if isPlanned(row) {
@@ -323,6 +319,7 @@ func workOf(name string, known *bulk.KnownColumns, parse rowParser) bulk.Work {
 		if err != nil {
 			return nil, err
 		}
+		t.service = service
 		return t, nil
 	}}
 }
@@ -351,6 +348,15 @@ func (c *changes) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.file, "from-file", "", "read a JSON object of fields from this `file`, - for standard "+
 		"input")
 	completion.Flag(cmd, "from-file", completion.Files("json"))
+}
+
+// aboutOne returns the flags that changes declares.
+func aboutOne() []string {
+	flags := []string{"set", "from-file"}
+	for _, field := range api.PropertyPatchFields() {
+		flags = append(flags, flagOf(field))
+	}
+	return flags
 }
 
 func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/perks/api"
@@ -95,15 +96,9 @@ func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	var members []api.Member
-	for _, field := range api.PropertyPatchFields() {
-		if value, given := values[field]; given {
-			members = append(members, api.Member{Name: field, Value: value.Value})
-		}
-	}
 	problems := api.FieldErrors{}
 	t := &task{PropertySaving: readTarget(values, problems), values: values}
-	patch, err := api.ParsePropertyPatch(members)
+	patch, err := api.ParsePropertyPatch(fieldsOf(values))
 	if invalid, is := errors.AsType[*api.Error](err); is {
 		t.invalid = invalid.Fields
 	}
@@ -118,6 +113,16 @@ func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 			"Nothing to change: the row has none of %s.", strings.Join(api.PropertyPatchFields(), ", "))
 	}
 	return t, nil
+}
+
+// fieldsOf returns the fields of a property that a row has.
+func fieldsOf(values bulk.Row) (members []api.Member) {
+	for _, field := range api.PropertyPatchFields() {
+		if value, given := values[field]; given {
+			members = append(members, api.Member{Name: field, Value: value.Value})
+		}
+	}
+	return members
 }
 
 // deleteColumns are the columns of a file of properties to delete. They ignore the fields of an export, but no other
@@ -142,6 +147,41 @@ type task struct {
 	operation.PropertySaving
 	values  bulk.Row
 	invalid api.FieldErrors // of values, which may still be what the service wrote itself
+	service *serviceOfRows  // nil outside a run
+
+	before  *api.Property      // what the row changes; nil where the service's history tells
+	left    *api.PropertyPatch // the values to change, where no ETag guards them; may be nil
+	repeats bool               // an earlier request may have made the change, after since by this computer's clock
+	since   time.Time
+}
+
+// serviceOfRows is what the rows of a run know of the service.
+type serviceOfRows struct {
+	mu             sync.Mutex
+	isAsked        bool
+	keepsNoHistory bool
+}
+
+// lacksHistory tells whether the service keeps no history of listings, so that the run has to note what each was. It
+// asks once, about the listing of the first row.
+func (s *serviceOfRows) lacksHistory(ctx context.Context, c *client.Client, id api.PropertyID) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isAsked {
+		return s.keepsNoHistory, nil
+	}
+	_, err := c.PropertyHistory(ctx, id, client.ListOptions{PerPage: 1})
+	s.keepsNoHistory = client.IsUnsupported(err)
+	if s.isAsked = err == nil || isRefusal(err); s.isAsked { // such as of a listing of somebody else
+		err = nil
+	}
+	return s.keepsNoHistory, err
+}
+
+// isRefusal tells whether the service has answered, and not with what any request would get now.
+func isRefusal(err error) bool {
+	refused, is := errors.AsType[*client.Error](err)
+	return is && !refused.LoginNeeded() && !operation.IsFailing(err)
 }
 
 // Subject is the property: rows that spell its id in two ways run one after the other too.
@@ -150,16 +190,70 @@ func (t *task) Subject() string { return t.ID.Subject() }
 // Send needs no idempotency key: repeating an update or a deletion changes nothing.
 func (t *task) Send(ctx context.Context, c *client.Client, _ string) (_ operation.Outcome, _ bool, err error) {
 	if t.invalid != nil {
-		err = t.checkInvalid(t.Read(ctx, c))
+		now := t.Read(ctx, c)
+		if err = t.checkInvalid(now); err != nil {
+			return operation.Outcome{}, false, err
+		}
+		if t.Patch.IsEmpty() {
+			return t.nothing(now.Current.ETag), false, nil
+		}
 	}
-	if err == nil && (t.Delete || !t.Patch.IsEmpty()) {
-		err = t.Try(ctx, c).Err
+	var done api.Message
+	for tries := 1; ; tries++ {
+		ifMatch, err := t.observe(ctx, c)
+		if err != nil {
+			return operation.Outcome{}, false, err
+		}
+		if t.Delete {
+			done, err = c.DeleteProperty(ctx, t.ID, ifMatch)
+		} else {
+			done, err = c.UpdateProperty(ctx, t.ID, t.Patch, ifMatch)
+		}
+		hasRead := ifMatch != t.ETag // and the row may change any version
+		if hasRead && operation.IsVersionConflict(err) && tries <= maxMerges {
+			continue
+		}
+		if err != nil {
+			return operation.Outcome{}, false, err
+		}
+		break
 	}
-	if err != nil {
-		return operation.Outcome{}, false, err
+	if o := t.outcome(done); !t.repeats || !isNothing(o) {
+		return o, false, nil
 	}
-	return t.outcome(), false, nil
+	o, err := t.found(ctx, c, done.ETag)
+	return o, false, err
 }
+
+// observe reads the listing if the result has to say what it was, or if nothing but its values guards it. It returns
+// the ETag that guards the change.
+func (t *task) observe(ctx context.Context, c *client.Client) (ifMatch string, err error) {
+	isNeeded := t.left != nil
+	if !isNeeded && !t.Delete && t.service != nil {
+		isNeeded, err = t.service.lacksHistory(ctx, c, t.ID)
+	}
+	if err != nil || !isNeeded {
+		return t.ETag, err
+	}
+	now := t.Read(ctx, c)
+	switch {
+	case now.ReadErr != nil:
+		return "", now.ReadErr
+	case t.left != nil && !t.left.IsAppliedTo(now.Current.Record):
+		return "", errChanged
+	}
+	if !t.repeats || !now.IsApplied() {
+		t.before = &now.Current.Record
+	}
+	if client.IsWeak(now.Current.ETag) { // which some servers never take
+		return t.ETag, nil
+	}
+	return cmp.Or(t.ETag, now.Current.ETag), nil
+}
+
+// errChanged says that the listing no longer has the values that a run left.
+var errChanged error = &client.Error{Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed,
+	Message: "The property has changed since."}
 
 // checkInvalid names the invalid values that the property does not have now. The others stay as they are, as in an
 // export of a service that has other rules.
@@ -173,21 +267,93 @@ func (t *task) checkInvalid(now operation.PropertySaving) error {
 
 // LookUp finds the property as the row wants it, or deleted, whoever did that.
 func (t *task) LookUp(
-	ctx context.Context, c *client.Client, _ time.Time, _ func(string) bool,
+	ctx context.Context, c *client.Client, since time.Time, _ func(string) bool,
 ) (operation.Outcome, operation.Event, error) {
 	now := t.Read(ctx, c)
+	t.repeats, t.since = true, since
 	switch {
 	case now.HasCurrent && t.checkInvalid(now) != nil: // Send says what is wrong
 	case now.IsApplied():
-		return t.outcome(), operation.Found, nil
+		o, err := t.found(ctx, c, now.Current.ETag)
+		if err != nil {
+			return operation.Outcome{}, operation.Unread, err
+		}
+		return o, operation.Found, nil
 	case now.ReadErr != nil:
 		return operation.Outcome{}, operation.Unread, now.ReadErr
 	}
 	return operation.Outcome{}, operation.Absent, nil
 }
 
-func (t *task) outcome() operation.Outcome {
-	return operation.Outcome{ID: string(t.ID), Status: http.StatusOK}
+func (t *task) outcome(done api.Message) operation.Outcome {
+	o := operation.Outcome{ID: string(t.ID), Status: http.StatusOK, Action: operation.Updated,
+		ETag: done.ETag, ETagBefore: done.ETagBefore}
+	switch {
+	case t.Delete:
+		o.Action, o.ETag = operation.Deleted, ""
+	case t.before != nil:
+		var change api.PropertyVersion
+		after := t.before.With(t.Patch)
+		if change.SetChange(t.before, &after) == nil {
+			o.Before, o.After = change.Before, change.After
+		}
+	case done.ETag == "":
+		o.After, _ = api.EncodeJSON(t.Patch) // it was sent, so it can be encoded
+	}
+	return o
+}
+
+// nothing is the outcome of a row whose property is as the row wants it, by nobody's request of this run.
+func (t *task) nothing(etag string) operation.Outcome {
+	null := json.RawMessage("null")
+	o := t.outcome(api.Message{ETag: etag, ETagBefore: etag})
+	o.Before, o.After = null, null
+	return o
+}
+
+func isNothing(o operation.Outcome) bool {
+	return bulk.Result{ETag: o.ETag, ETagBefore: o.ETagBefore, Before: o.Before, After: o.After}.ChangedNothing()
+}
+
+// found is the outcome of a row that may have been sent, and whose property is as it wants it, with this ETag. The
+// history tells whether a request of this run has made it so.
+func (t *task) found(ctx context.Context, c *client.Client, etag string) (operation.Outcome, error) {
+	versions, err := c.PropertyVersionsSince(ctx, t.ID, t.since)
+	if isRefusal(err) {
+		return t.outcome(api.Message{ETag: etag}), nil // what it was is known if this run has read it
+	}
+	if err != nil {
+		return operation.Outcome{}, err
+	}
+	for i, version := range versions {
+		if !t.hasMade(version) {
+			continue
+		}
+		done := api.Message{}
+		if version.ETag != nil {
+			done.ETag = *version.ETag
+		}
+		if i+1 < len(versions) && versions[i+1].ETag != nil {
+			done.ETagBefore = *versions[i+1].ETag
+		}
+		return t.outcome(done), nil
+	}
+	return t.nothing(etag), nil
+}
+
+// hasMade tells whether a version is what the change makes.
+func (t *task) hasMade(version api.PropertyVersion) bool {
+	if t.Delete {
+		return version.Action == api.VersionDeleted
+	}
+	var made api.Property
+	err := api.ReadProperty(version.After, &made)
+	isOthers := func(field string) bool {
+		wanted := api.Property{}.With(t.Patch)
+		return !slices.Contains(t.Patch.Fields(), field) || !slices.Equal(made.Texts(field), wanted.Texts(field))
+	}
+	return err == nil && version.Action == api.VersionUpdated && len(version.Changed) > 0 &&
+		!slices.ContainsFunc(version.Changed, isOthers)
 }
 
 // Predict compares the property with what the row wants, and its version with the ETag of the row.

@@ -59,12 +59,13 @@ func TestUpdateIsDoneAndFound(t *testing.T) {
 	if _, event, err := task.LookUp(t.Context(), c, time.Now(), nil); event != operation.Absent || err != nil {
 		t.Fatalf("before: %d, %v", event, err)
 	}
-	want := operation.Outcome{ID: "42", Status: 200}
-	if outcome, _, err := task.Send(t.Context(), c, "k"); outcome != want || err != nil {
-		t.Fatalf("%+v, %v", outcome, err)
+	began := time.Now()
+	made, _, err := task.Send(t.Context(), c, "k")
+	if err != nil || made.ID != "42" || made.Status != 200 {
+		t.Fatalf("%+v, %v", made, err)
 	}
-	if outcome, event, err := task.LookUp(t.Context(), c, time.Now(), nil); outcome != want ||
-		event != operation.Found || err != nil {
+	if outcome, event, err := task.LookUp(t.Context(), c, began, nil); outcome.Action != made.Action ||
+		outcome.ID != "42" || event != operation.Found || err != nil {
 		t.Errorf("after: %+v, %d, %v", outcome, event, err)
 	}
 }
@@ -104,12 +105,13 @@ func TestDeletionIsDoneAndFound(t *testing.T) {
 	if _, event, err := task.LookUp(t.Context(), c, time.Now(), nil); event != operation.Absent || err != nil {
 		t.Fatalf("before: %d, %v", event, err)
 	}
-	want := operation.Outcome{ID: "42", Status: 200}
-	if outcome, _, err := task.Send(t.Context(), c, "k"); outcome != want || err != nil {
-		t.Fatalf("%+v, %v", outcome, err)
+	began := time.Now()
+	made, _, err := task.Send(t.Context(), c, "k")
+	if err != nil || made.ID != "42" || made.Status != 200 {
+		t.Fatalf("%+v, %v", made, err)
 	}
-	if outcome, event, err := task.LookUp(t.Context(), c, time.Now(), nil); outcome != want ||
-		event != operation.Found || err != nil {
+	if outcome, event, err := task.LookUp(t.Context(), c, began, nil); outcome.Action != made.Action ||
+		outcome.ID != "42" || event != operation.Found || err != nil {
 		t.Errorf("after: %+v, %d, %v", outcome, event, err)
 	}
 	if _, _, err := task.Send(t.Context(), c, "k"); api.CodeOf(err) != api.CodeNotFound {

@@ -1,0 +1,61 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+)
+
+// VersionsBackTo reads the versions of a listing, the newest first: those that are newer than the one with the first
+// ETag, then from there those that are newer than the one with the next, and so on. The error is CodeNotFound if the
+// service does not have one of them any more.
+func VersionsBackTo(
+	ctx context.Context, c *client.Client, id api.PropertyID, etags ...string,
+) (parts [][]api.PropertyVersion, err error) {
+	var newer []api.PropertyVersion
+	for page, err := range c.PropertyHistoryPages(ctx, id, client.ListOptions{PerPage: 10}) {
+		if err != nil {
+			return nil, err
+		}
+		for _, version := range page.Data {
+			for len(etags) > 0 && version.ETag != nil && client.SameVersion(*version.ETag, etags[0]) {
+				parts, newer, etags = append(parts, newer), nil, etags[1:]
+			}
+			if newer = append(newer, version); len(etags) == 0 {
+				return parts, nil
+			}
+		}
+	}
+	return nil, api.Errorf(api.CodeNotFound, "The history of property %s does not have the version with the ETag %s.",
+		id, etags[0])
+}
+
+// NetChanges returns how a listing differs from what it was before these versions, of which the newest is the first.
+func NetChanges(versions []api.PropertyVersion) (changes []FieldChange) {
+	type members = map[string]json.RawMessage
+	was, is, hasEnd := members{}, members{}, members{}
+	for _, version := range versions {
+		var before, after members
+		_ = json.Unmarshal(version.Before, &before) // an object or null
+		_ = json.Unmarshal(version.After, &after)
+		for name, value := range after {
+			if hasEnd[name] == nil {
+				is[name], hasEnd[name] = value, value
+			}
+		}
+		for name, value := range before {
+			if was[name] = value; hasEnd[name] == nil { // the newest has deleted it
+				hasEnd[name] = value
+			}
+		}
+	}
+	for _, field := range api.PropertyPatchFields() {
+		if !bytes.Equal(was[field], is[field]) {
+			changes = append(changes, FieldChange{Field: field, From: was[field], To: is[field]})
+		}
+	}
+	return changes
+}
