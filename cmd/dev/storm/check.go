@@ -3,6 +3,7 @@ package storm
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,7 +52,17 @@ func verify(r *request, sent []byte, a reply, host string) string {
 	if err := servertest.Check(asked, body, a.Response, a.body); err != nil {
 		return fmt.Sprintf("status %d against the API description: %v", a.StatusCode, err)
 	}
+	var restore struct{ ETag string }
+	if servertest.OperationOf(asked) == "restoreProperty" && a.StatusCode == http.StatusOK &&
+		json.Unmarshal(body, &restore) == nil && !isForm(a.Header.Get("ETag"), restore.ETag) {
+		return fmt.Sprintf("the version %s was restored, not %s", a.Header.Get("ETag"), restore.ETag)
+	}
 	return ""
+}
+
+// isForm tells whether an ETag is that of a version, or of its compressed form.
+func isForm(etag, version string) bool {
+	return strings.HasPrefix(etag, strings.TrimSuffix(version, `"`))
 }
 
 // parseRequest reads a request as Go's server does, and leaves out what the server takes for nothing: an empty header,

@@ -25,8 +25,12 @@ const jsonType = "application/json"
 // fixtures are what a generator knows of the target.
 type fixtures struct {
 	perks, users, properties, redemptions []string
+	versions                              []version
 	secrets, tokens                       map[string]string // by client
 }
+
+// version is one of a property of the owner, that the property had at a time.
+type version struct{ property, etag, at string }
 
 // generator makes requests. The same seed, fixtures and number make the same request.
 type generator struct {
@@ -47,7 +51,7 @@ type operation struct {
 // responses.
 var weights = map[string]int{
 	"listPerks": 12, "listUserPerks": 8, "redeemPerk": 16, "updateProperty": 24, "listProperties": 12,
-	"createProperty": 8, "getProperty": 8, "deleteProperty": 8, "issueToken": 8,
+	"createProperty": 8, "getProperty": 8, "deleteProperty": 8, "issueToken": 8, "restoreProperty": 8,
 	"getDescriptionJSON": 1, "getDescriptionYAML": 1,
 }
 
@@ -146,7 +150,11 @@ func (g *generator) valid(d random) *request {
 	case o.OperationID == "deleteProperty" && !d.oneIn(20): // or soon there would be none
 		r.set("If-Match", `"another"`)
 	}
-	if o.RequestBody != nil && (o.RequestBody.Value.Required || d.oneIn(2)) {
+	if o.OperationID == "restoreProperty" {
+		v := pick(d, g.versions...)
+		r.target = strings.Replace(o.path, "{propertyId}", v.property, 1)
+		r.json(pick(d, map[string]string{}, map[string]string{"etag": v.etag}, map[string]string{"as_of": v.at}))
+	} else if o.RequestBody != nil && (o.RequestBody.Value.Required || d.oneIn(2)) {
 		r.json(g.body(d, o.RequestBody.Value.Content.Get(jsonType).Schema.Value))
 	}
 	return r
@@ -177,6 +185,8 @@ func (g *generator) value(d random, name string, s *openapi3.Schema, example any
 		return pick(d, g.redemptions...)
 	case "propertyId":
 		return pick(d, g.properties...)
+	case "as_of":
+		return pick(d, g.versions...).at
 	case "Idempotency-Key":
 		return fmt.Sprintf("key-%d", d.IntN(5000))
 	case "scope":

@@ -93,6 +93,7 @@ func TestAStormFindsNothing(t *testing.T) {
 	for name, db := range map[string]store.Store{"live": s.Live, "sandbox": s.Sandbox} {
 		countRedemptions(t, name, db)
 	}
+	checkHistories(t, s, g.fixtures)
 }
 
 // fill makes clients, records and redemptions, and returns them.
@@ -136,6 +137,14 @@ func fill(t *testing.T, s *servertest.Server) fixtures {
 	}
 	for property := range data.Properties(4000, "owner") {
 		f.properties = append(f.properties, fmt.Sprint(property.ID))
+	}
+	for _, property := range f.properties[:20] {
+		for n := range 3 {
+			response, _ := s.Send(s.Request(f.tokens["owner"], http.MethodPatch, s.URL+"/update-property/"+property,
+				fmt.Sprintf(`{"bedrooms":%d}`, n+1)))
+			f.versions = append(f.versions, version{property, response.Header.Get("ETag"),
+				time.Now().UTC().Format(time.RFC3339Nano)})
+		}
 	}
 	for _, url := range []string{s.LiveURL(), s.SandboxURL()} {
 		for n, perk := range f.perks {
@@ -200,6 +209,45 @@ func countRedemptions(t *testing.T, name string, db store.Store) {
 	}
 }
 
+// checkHistories compares the versions of listings with what the listings are, and were.
+func checkHistories(t *testing.T, s *servertest.Server, f fixtures) {
+	t.Helper()
+	restored := 0
+	etagOf := func(address string) (etag string) { // "" if it was deleted
+		response, _ := s.Get(f.tokens["owner"], address)
+		return response.Header.Get("ETag")
+	}
+	for i := 0; i < len(f.versions); i += 3 {
+		property, asOf := f.versions[i].property, map[time.Time]string{}
+		address := s.URL + "/get-property/" + property
+		history, _ := servertest.Read[api.Page[api.PropertyVersion]](s, f.tokens["owner"],
+			s.LiveURL()+"/properties/"+property+"/history?per_page=100")
+		for n, version := range history.Data {
+			left := ""
+			if version.ETag != nil {
+				left = *version.ETag
+			}
+			if now := etagOf(address); n == 0 && now != left {
+				t.Errorf("property %s is %q, but its last version is %q", property, now, left)
+			}
+			if _, seen := asOf[version.At]; !seen { // of several in a millisecond, the newest comes first
+				asOf[version.At] = left
+			}
+			if version.Action == api.VersionRestored {
+				restored++
+			}
+		}
+		for at, want := range asOf {
+			if then := etagOf(address + "?as_of=" + at.Format(time.RFC3339Nano)); then != want {
+				t.Errorf("property %s as of %s is %q, but its version was %q", property, at, then, want)
+			}
+		}
+	}
+	if restored == 0 {
+		t.Error("no listing was restored")
+	}
+}
+
 // show sends one request and prints it with its response.
 func show(t *testing.T, address string, r *request) {
 	w := &wire{address: address}
@@ -251,7 +299,8 @@ func someFixtures() fixtures {
 	names := map[string]string{"owner": "one.two.three", "other": "four.five.six", "reader": "7.8.9",
 		"sandbox": "a.b.c"}
 	return fixtures{perks: []string{"tea", "spa"}, users: []string{"alice", "bob"}, properties: []string{"1", "2"},
-		redemptions: []string{"r1", "r2"}, secrets: names, tokens: names}
+		redemptions: []string{"r1", "r2"}, versions: []version{{"1", `"a"`, "2026-01-01T00:00:00Z"}}, secrets: names,
+		tokens: names}
 }
 
 func TestRequestsDependOnlyOnSeedAndNumber(t *testing.T) {
