@@ -115,15 +115,15 @@ func (s *service) restoreProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	version, err := parseBody(c, func(body []byte) (api.PropertyRestore, error) {
+	version, invalid := parseBody(c, func(body []byte) (api.PropertyRestore, error) {
 		return api.ParsePropertyRestore(body, s.config.Now())
 	})
-	if err != nil {
-		return err
+	if invalid != nil && api.CodeOf(invalid) != api.CodeValidationFailed {
+		return invalid
 	}
 	clientID := callerOf(c).ClientID
 	restoration := store.PropertyRestoration{ID: id, By: store.ClientActor(clientID), At: s.now(), AsOf: version.AsOf,
-		Check: mayChange(c, nil), ClientID: clientID}
+		Check: mayChange(c, invalid), ClientID: clientID}
 	if version.ETag != "" {
 		restoration.Is = func(p api.Property) bool {
 			tag, err := tagOf(p)

@@ -265,6 +265,9 @@ func TestOthersLearnNothingOfAListingsPast(t *testing.T) {
 		ask(id, http.StatusNotFound, api.CodeNotFound)
 	}
 	for _, version := range []string{`{"etag":"\"none\""}`, `{"as_of":"0002-01-01T00:00:00Z"}`} {
+		if response, _ := st.restore(other, `{"etag":7}`); response.StatusCode != http.StatusForbidden {
+			t.Errorf("another client with an invalid version: %d", response.StatusCode)
+		}
 		if response, body := st.restore(other, version); response.StatusCode != http.StatusForbidden {
 			t.Errorf("another client restores %s: %d %s", version, response.StatusCode, body)
 		}
