@@ -300,7 +300,7 @@ func (m *many) runPlan(cmd *cobra.Command, flags bulk.Flags, c session.Connectio
 				m.session.Streams.Warn("line %d: %s", row.Number, session.NewPrediction(row.Prediction).Message)
 			}
 		}
-		m.session.Streams.Note("%s of %s still fit.", display.Count(left-misfits), display.Plural(left, "row", "rows"))
+		m.session.Streams.Note("Rows that still fit: %s of %s.", display.Count(left-misfits), display.Count(left))
 		return m.ask(ctx, p, c)
 	})
 }

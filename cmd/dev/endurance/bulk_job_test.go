@@ -27,6 +27,7 @@ type job struct {
 	text    string
 	input   string   // of --file
 	args    []string // further ones
+	words   []string // instead of a command that redeems the input
 	runs    int
 }
 
@@ -105,7 +106,9 @@ func (j *job) startBy(words ...string) *process {
 	j.Helper()
 	j.runs++
 	p := &process{T: j.T, done: make(chan struct{})}
-	words = append(words, "perk", "redeem", "--file", j.input)
+	if words = append(words, j.words...); j.words == nil {
+		words = append(words, "perk", "redeem", "--file", j.input)
+	}
 	p.cmd = exec.Command(words[0], append(words[1:], j.args...)...)
 	p.cmd.Env = []string{
 		"PERKSCTL_API_URL=" + j.proxy.URL(), "PERKSCTL_CLIENT_ID=" + j.id, "PERKSCTL_CLIENT_SECRET=" + j.secret,

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// faultProxy forwards requests to a server, counts them, and injects faults into redeems: lost replies, broken
-// connections, and kills of the program that sent them.
+// faultProxy forwards requests to a server, counts them, and injects faults into redeems, and likewise into changes and
+// deletions of listings: lost replies, broken connections, and kills of the program that sent them.
 type faultProxy struct {
 	t       *testing.T
 	to      http.Handler
@@ -149,7 +149,8 @@ func (p *faultProxy) awaitIdle() {
 
 func (p *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.add(&p.requests, 1)
-	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/redeem") {
+	isRedeem := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/redeem")
+	if !isRedeem && r.Method != http.MethodPatch && r.Method != http.MethodDelete {
 		p.read(w, r)
 		return
 	}
