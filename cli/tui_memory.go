@@ -26,7 +26,8 @@ const (
 	maxRecent = 20      // ids of a kind at a service
 	maxLists  = 60      // lists of recent ids
 	maxDrafts = 30      // of all services
-	maxDraft  = 1 << 18 // bytes of one draft
+	maxDraft  = 1 << 18 // bytes of one draft, or of what can be undone of a record
+	maxUndos  = 30      // records of all services whose last edit can be undone
 
 	maxSettings = 100
 )
@@ -35,6 +36,7 @@ const (
 type memory struct {
 	recent   listFile[recent]
 	drafts   listFile[draft]
+	undos    listFile[draft]
 	settings listFile[kept]
 
 	owner     sync.Mutex // guards the next two
@@ -75,11 +77,12 @@ func newMemory(dir string, messages io.Writer) *memory {
 	m := &memory{
 		recent:   listFile[recent]{messages: messages, most: maxLists},
 		drafts:   listFile[draft]{messages: messages, most: maxDrafts},
+		undos:    listFile[draft]{messages: messages, most: maxUndos},
 		settings: listFile[kept]{messages: messages, most: maxSettings},
 	}
 	if dir != "" {
 		m.recent.path, m.drafts.path = filepath.Join(dir, "recent.json"), filepath.Join(dir, "drafts.json")
-		m.settings.path = filepath.Join(dir, "tui.json")
+		m.undos.path, m.settings.path = filepath.Join(dir, "undo.json"), filepath.Join(dir, "tui.json")
 	}
 	return m
 }
@@ -172,11 +175,7 @@ func (m *memory) SaveDraft(profile screen.Profile, name string, values map[strin
 	if values == nil && m.drafts.path == "" {
 		return nil
 	}
-	size := 0
-	for field, text := range values {
-		size += len(field) + len(text)
-	}
-	if size > maxDraft {
+	if isTooLong(values) {
 		return errors.New("the draft is too long to save")
 	}
 	owner := ""
@@ -188,6 +187,34 @@ func (m *memory) SaveDraft(profile screen.Profile, name string, values map[strin
 	}
 	return m.drafts.update(m.draftOf(profile, name), func(draft) (draft, bool) {
 		return draft{serviceOf(profile), name, maps.Clone(values), owner}, values != nil
+	})
+}
+
+func isTooLong(values map[string]string) bool {
+	size := 0
+	for field, text := range values {
+		size += len(field) + len(text)
+	}
+	return size > maxDraft
+}
+
+func undoOf(p screen.Profile, name string) func(draft) bool {
+	return func(d draft) bool { return d.service == serviceOf(p) && d.Name == name }
+}
+
+// Undo returns the last saved edit of a record.
+func (m *memory) Undo(profile screen.Profile, name string) map[string]string {
+	return m.undos.find(undoOf(profile, name)).Values
+}
+
+// SaveUndo saves the last saved edit of a record. Without a directory it does nothing, like Remember. One that is too
+// long replaces the one before all the same: that can no longer be undone.
+func (m *memory) SaveUndo(profile screen.Profile, name string, values map[string]string) error {
+	if m.undos.path == "" {
+		return nil
+	}
+	return m.undos.update(undoOf(profile, name), func(draft) (draft, bool) {
+		return draft{service: serviceOf(profile), Name: name, Values: maps.Clone(values)}, !isTooLong(values)
 	})
 }
 

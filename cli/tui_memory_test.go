@@ -75,6 +75,48 @@ func TestSettingsAreKeptForTheNextSession(t *testing.T) {
 	}
 }
 
+func TestTheLastEditIsKeptForUndoInALaterSession(t *testing.T) {
+	dir := t.TempDir()
+	m := newMemory(dir, &bytes.Buffer{})
+	save := func(p screen.Profile, title string) {
+		t.Helper()
+		if err := m.SaveUndo(p, "property-42", map[string]string{"before": title}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(live, "One")
+	save(live, "Two")
+	save(sandbox, "Other")
+	later := newMemory(dir, &bytes.Buffer{})
+	if got := later.Undo(live, "property-42")["before"]; got != "Two" {
+		t.Errorf("kept %q", got)
+	}
+	elsewhere := live
+	elsewhere.APIURL = "https://other.example/v2"
+	if got := later.Undo(elsewhere, "property-42"); got != nil {
+		t.Errorf("at another service: %q", got)
+	}
+	info, err := os.Stat(filepath.Join(dir, "undo.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("undo.json is readable by others: %v, %v", info, err)
+	}
+	save(live, strings.Repeat("x", maxDraft)) // too long to keep: what was before it must not be undone instead
+	if got := later.Undo(live, "property-42"); got != nil {
+		t.Errorf("an older edit would be undone: %q", got)
+	}
+	for i := range maxUndos {
+		if err := m.SaveUndo(live, fmt.Sprint("property-", i), map[string]string{"before": "One"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first := m.Undo(sandbox, "property-42"); first != nil {
+		t.Errorf("more than %d are kept", maxUndos)
+	}
+	if err := newMemory("", &bytes.Buffer{}).SaveUndo(live, "property-42", nil); err != nil {
+		t.Errorf("without a directory: %v", err)
+	}
+}
+
 func TestMemoryIsBounded(t *testing.T) {
 	m := newMemory(t.TempDir(), &bytes.Buffer{})
 	for i := range maxRecent + 5 {

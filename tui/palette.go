@@ -13,6 +13,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
@@ -206,6 +207,9 @@ func (a *App) recordWithID(
 		if failure == nil {
 			return []screen.Choice{a.propertyFound(&property)}, nil
 		}
+		if client.IsNotFound(failure) {
+			return a.deletedFound(ctx, c, api.PropertyID(text))
+		}
 		err = orLacking(failure)
 	}
 	return nil, err
@@ -219,6 +223,20 @@ func (a *App) perkFound(p *api.Perk) screen.Choice {
 func (a *App) propertyFound(p *api.Property) screen.Choice {
 	id := string(p.PropertyID())
 	return a.found("property", id, screen.ToProperty{ID: p.PropertyID()}, p.Title, id, p.City)
+}
+
+// deletedFound is the choice of a property that was deleted: its screen can restore it.
+func (a *App) deletedFound(ctx context.Context, c *client.Client, id api.PropertyID) ([]screen.Choice, error) {
+	deletion, err := operation.Deletion(ctx, c, id)
+	var was api.Property
+	switch isRefusal := errors.As(err, new(*api.Error)); {
+	case isRefusal && !needsLogin(err):
+		return nil, nil // it was not deleted, or the client may not know
+	case err != nil || api.ReadProperty(deletion.Before, &was) != nil:
+		return nil, err
+	}
+	facts := []string{display.Line(string(id)), "deleted " + a.shell.When(deletion.At)}
+	return []screen.Choice{a.found("property", string(id), screen.ToProperty{ID: id}, was.Title, facts...)}, nil
 }
 
 // found is the choice of a record: "Perk: Coffee for two, demo-1, Berlin".

@@ -35,6 +35,8 @@ func (a *App) newScreen(to screen.Route) screen.Screen {
 		return user.NewRedemption(a.shell, to)
 	case screen.ToProperty:
 		return property.New(a.shell, to)
+	case property.ToHistory:
+		return property.NewHistory(a.shell, to)
 	case screen.ToLogin:
 		return login.New(a.shell, "")
 	case screen.ToUsers:

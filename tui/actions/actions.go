@@ -144,6 +144,8 @@ const (
 	EditField ID = "property.field"
 	Delete    ID = "property.delete"
 	Undo      ID = "property.undo"
+	History   ID = "property.history"
+	Restore   ID = "property.restore"
 	// In forms.
 	NextField     ID = "form.next"
 	PreviousField ID = "form.previous"
@@ -213,6 +215,8 @@ func all() []Action {
 		{EditField, []string{"/", "f"}, "Edit a field…", ""},
 		{Delete, []string{"ctrl+x"}, "Delete", "delete"},
 		{Undo, []string{"z"}, "Undo the last saved edit", "undo"},
+		{History, []string{"h"}, "History", "history"},
+		{Restore, []string{"b"}, "Restore", "restore"},
 
 		{NextField, []string{"tab", "down"}, "Next field", "next"},
 		{PreviousField, []string{"shift+tab", "up"}, "Previous field", ""},
@@ -254,7 +258,7 @@ func all() []Action {
 // contexts is the actions, or whole groups of them, that can be offered at the same time, and so must not share a key.
 var contexts = [][]string{
 	{"confirm", "list.up", "list.down", "list.page-up", "list.page-down", "list.top", "list.bottom"},
-	{"list", "perks", "record", "redemption", "app", "command"},
+	{"list", "perks", "record", "redemption", "property.restore", "app", "command"},
 	{"list", "record", "redemption", "settle.retry", "app", "command"},
 	{"list", "record", "property", "app", "command"},
 	{"list", "settle", "record.user", "record.perk", "form.submit", "app", "command"},
@@ -377,7 +381,7 @@ func (r *Registry) clashing() map[string][]ID {
 	for i, a := range r.actions {
 		for _, other := range r.actions[i+1:] {
 			for _, key := range a.Keys {
-				if !slices.Contains(other.Keys, key) || !meet(a.ID, other.ID) {
+				if !slices.Contains(other.Keys, key) || !meet(a.ID, other.ID) || isHidden(key, a.ID, other.ID) {
 					continue
 				}
 				for _, id := range []ID{a.ID, other.ID} {
@@ -389,6 +393,11 @@ func (r *Registry) clashing() map[string][]ID {
 		}
 	}
 	return found
+}
+
+// isHidden tells whether a key of Back, which has others, does something else on one screen.
+func isHidden(key string, id, other ID) bool {
+	return key == "h" && slices.Contains([]ID{id, other}, Back) && slices.Contains([]ID{id, other}, History)
 }
 
 // Actions returns all actions in the order of the help.

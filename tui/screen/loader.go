@@ -236,6 +236,8 @@ func (s *Shell) Explain(err error) (what, next string) {
 		what += " Request id: " + display.Line(refused.RequestID) + "."
 	}
 	switch {
+	case refused.Unsupported:
+		return what, ""
 	case refused.NotFromService:
 		return what, "The reply may not be from the service. Check its address. " + retry
 	case refused.LoginNeeded():

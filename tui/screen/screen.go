@@ -202,6 +202,7 @@ var scopes = map[actions.ID]api.Scope{
 	actions.Void: api.ScopeRedemptionsVoid,
 	actions.Edit: api.ScopePropertiesWrite, actions.EditField: api.ScopePropertiesWrite,
 	actions.Delete: api.ScopePropertiesWrite, actions.Undo: api.ScopePropertiesWrite,
+	actions.Restore: api.ScopePropertiesWrite,
 }
 
 // WhyNoChange says why nobody can do the action as this profile and with this token; "" if somebody can, and of an
@@ -489,6 +490,9 @@ type Memory interface {
 	Draft(profile Profile, name string) map[string]string
 	// SaveDraft saves the draft of a form; nil deletes it. It never gets secrets.
 	SaveDraft(profile Profile, name string, values map[string]string) error
+	// Undo returns the last saved edit of a record; nil if there is none. SaveUndo saves it.
+	Undo(profile Profile, name string) map[string]string
+	SaveUndo(profile Profile, name string, values map[string]string) error
 	// Settings returns the settings of this user, for all profiles, by their names.
 	Settings() map[string]string
 	// KeepSetting saves a setting.

@@ -359,6 +359,15 @@ func (m *Memory) SaveDraft(_ screen.Profile, name string, values map[string]stri
 	return nil
 }
 
+// Undo and SaveUndo keep what can be undone beside the drafts.
+func (m *Memory) Undo(profile screen.Profile, name string) map[string]string {
+	return m.Draft(profile, "undo of "+name)
+}
+
+func (m *Memory) SaveUndo(profile screen.Profile, name string, values map[string]string) error {
+	return m.SaveDraft(profile, "undo of "+name, values)
+}
+
 func (m *Memory) Settings() map[string]string {
 	settings := map[string]string{}
 	m.settings.Range(func(name, value any) bool {

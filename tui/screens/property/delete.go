@@ -19,8 +19,8 @@ import (
 func (s *Screen) confirmDelete(meanwhile string) tea.Cmd {
 	seen := s.record.Value
 	p := seen.Record
-	text := fmt.Sprintf("%s\n%s\nProperty %s at %s\n\nIt goes offline now. Only an operator can restore it.",
-		display.Line(p.Title), address(p), s.shownID(), s.shell.Account.Profile.APIURL)
+	text := fmt.Sprintf("%s\n%s\nProperty %s at %s\n\nIt goes offline now. %s",
+		display.Line(p.Title), address(p), s.shownID(), s.shell.Account.Profile.APIURL, whoRestores)
 	if meanwhile != "" {
 		text = meanwhile + "\n\n" + text
 	}
@@ -39,6 +39,8 @@ func (s *Screen) confirmDelete(meanwhile string) tea.Cmd {
 		},
 	})
 }
+
+const whoRestores = "Where the service keeps no history, only an operator can restore it."
 
 // noETagWarning is shown if the service has no ETags.
 const noETagWarning = "This service has no ETags: changes that somebody else makes at the same moment can be lost."
@@ -103,9 +105,9 @@ func (s *Screen) finishDelete(quiet bool) tea.Cmd {
 	if quiet {
 		what = fmt.Sprintf("Property %s is gone.", s.shownID())
 	}
-	return tea.Batch(
-		screen.Tell(screen.Done, "%s To restore it, ask the operator: perksd property restore %s", what, s.shownID()),
-		s.close())
+	s.told, s.removal, s.undo = what, nil, nil
+	s.record.Reset() // it is read again, to offer what can be done with a deleted property
+	return s.load()
 }
 
 // close closes the screen, as soon as it is on top.

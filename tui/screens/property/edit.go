@@ -171,7 +171,7 @@ func (s *Screen) discard() tea.Cmd {
 
 func (s *Screen) closeEdit() tea.Cmd {
 	var reload, deleteDraft tea.Cmd
-	if s.edit.State().IsInDoubt() {
+	if s.edit.State().IsInDoubt() || s.edit.Restores != nil && s.edit.State() != operation.Saved {
 		reload = s.record.Again()
 	}
 	s.edit.GiveUp()
@@ -214,10 +214,14 @@ func (s *Screen) save() tea.Cmd {
 	if s.shell.Account.Confirm == nil {
 		return send()
 	}
+	word := "save"
+	if e.Restores != nil {
+		word = e.words().do
+	}
 	return s.shell.Post(screen.Confirm{
-		Title: fmt.Sprintf("Save property %s?", s.shownID()),
+		Title: fmt.Sprintf("%s property %s?", display.Capital(word), s.shownID()),
 		Text:  fmt.Sprintf("Changes %s at %s", labels(e.Patch.Fields()), s.shell.Account.Profile.APIURL),
-		Yes:   "save",
+		Yes:   word,
 		Then:  send,
 	})
 }
@@ -226,7 +230,8 @@ func (s *Screen) save() tea.Cmd {
 func (s *Screen) handleSave(sent screen.Sent[operation.PropertySaving]) tea.Cmd {
 	done, err, e := sent.Value, sent.Err, s.edit
 	done.Err = err
-	isSame := done.HasCurrent && operation.Properties.IsSame(done.Current, e.Base)
+	base := e.Base
+	isSame := done.HasCurrent && operation.Properties.IsSame(done.Current, base)
 	e.drawn = nil
 	switch e.Sent(done) {
 	case operation.FoundSaved:
@@ -246,9 +251,17 @@ func (s *Screen) handleSave(sent screen.Sent[operation.PropertySaving]) tea.Cmd 
 		return nil
 	case operation.FoundSame:
 		s.setRecord(done.Current)
-		if isSame {
+		switch {
+		case e.Restores != nil && !isSame:
+			s.turn()
+			what := changesBetween(base.Record, done.Current.Record)
+			if base.Record.PropertyID() == "" {
+				what = "It is not deleted any more."
+			}
+			s.note("Not restored: somebody else changed it. %s", what)
+		case isSame:
 			s.note("Not saved: the service reports another version, but no field differs. %s.", s.retryHint("Retry"))
-		} else {
+		default:
 			s.note("Not saved yet: somebody else saved it without visible changes. %s.", s.retryHint("Save now"))
 		}
 		return nil
@@ -260,9 +273,26 @@ func (s *Screen) handleSave(sent screen.Sent[operation.PropertySaving]) tea.Cmd 
 		return nil
 	}
 	what, next := s.explain(err)
-	s.note("Not saved. %s", what)
+	s.note("Not %s. %s", e.words().done, what)
+	if e.form == nil {
+		s.note("%s", next)
+		return nil
+	}
 	s.note("Your text is kept. %s", next)
 	return s.saveDraft()
+}
+
+// words is what an edit is called: "save", "saves", "saved".
+type words struct{ do, does, done string }
+
+func (e *edit) words() words {
+	switch {
+	case e.Undoes:
+		return words{"undo", "undoes", "undone"}
+	case e.Restores != nil:
+		return words{"restore", "restores", "restored"}
+	}
+	return words{"save", "saves", "saved"}
 }
 
 func (s *Screen) safeToRetry() string {
@@ -288,11 +318,16 @@ func (s *Screen) refuse(err error) tea.Cmd {
 // finish ends an edit that is saved, even if it was refused because the property is already so.
 func (s *Screen) finish(done operation.PropertySaving) tea.Cmd {
 	e := s.edit
-	s.undo = e.PropertyEdit
 	changed := labels(e.Patch.Fields())
-	what := fmt.Sprintf("Saved property %s: %s.", s.shownID(), changed)
+	what := fmt.Sprintf("%s property %s: %s.", display.Capital(e.words().done), s.shownID(), changed)
 	if e.Undoes {
 		what = fmt.Sprintf("Undone in property %s: %s.", s.shownID(), changed)
+	}
+	var keep tea.Cmd
+	if e.IsOfDeleted() {
+		what = fmt.Sprintf("Restored property %s.", s.shownID())
+	} else {
+		s.undo, keep = e.PropertyEdit, s.keepUndo(e.PropertyEdit)
 	}
 	switch {
 	case done.Lost:
@@ -300,7 +335,7 @@ func (s *Screen) finish(done operation.PropertySaving) tea.Cmd {
 	case done.Err != nil:
 		what = fmt.Sprintf("Property %s already has it: %s.", s.shownID(), changed)
 	}
-	cmds := []tea.Cmd{screen.Tell(screen.Done, "%s", what), s.closeEdit()}
+	cmds := []tea.Cmd{screen.Tell(screen.Done, "%s", what), s.closeEdit(), keep}
 	if done.HasCurrent {
 		s.setRecord(done.Current)
 	} else {
@@ -359,20 +394,10 @@ func (s *Screen) explain(err error) (what, next string) {
 	return what, next
 }
 
-// whyNoUndo says why nothing can be undone; "" if something can.
+// whyNoUndo says why nothing can be undone; "" if something can, or the history may tell.
 func (s *Screen) whyNoUndo() string {
-	switch {
-	case s.undo == nil:
-		return "Nothing was saved here yet."
-	case s.undo.Reverse().IsAppliedTo(s.record.Value.Record):
+	if s.undo != nil && s.undo.Reverse().IsAppliedTo(s.record.Value.Record) {
 		return fmt.Sprintf("The property already has its old values: %s.", labels(s.undo.Reverse().Fields()))
 	}
 	return ""
-}
-
-// startUndo reviews the undo. Later changes by somebody else are merged first.
-func (s *Screen) startUndo() tea.Cmd {
-	s.edit = newEdit(s.shell, s.undo.Undo(s.record.Value))
-	s.turn()
-	return nil
 }

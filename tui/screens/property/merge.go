@@ -3,6 +3,7 @@ package property
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -144,6 +145,9 @@ func (e *edit) reviewDiffs() []fieldDiff {
 	for _, name := range e.Patch.Fields() {
 		f := fieldNamed(name)
 		diff := e.diff(f, f.text(e.Base.Record), f.text(e.Wanted()))
+		if e.IsOfDeleted() {
+			diff = onlyMarked(diff, display.Added)
+		}
 		fields = append(fields, fieldDiff{title: f.Label, diff: diff})
 	}
 	return fields
@@ -155,6 +159,11 @@ func (e *edit) diff(f field, before, after string) []display.DiffLine {
 		e.compared[key] = diff(f, before, after)
 	}
 	return e.compared[key]
+}
+
+// onlyMarked is one side of a comparison of which the other is nothing.
+func onlyMarked(lines []display.DiffLine, mark display.Mark) []display.DiffLine {
+	return slices.DeleteFunc(slices.Clone(lines), func(l display.DiffLine) bool { return l.Mark != mark })
 }
 
 // diff compares two texts of a field, multiline ones line by line.

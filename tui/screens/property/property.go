@@ -1,4 +1,4 @@
-// Package property is the screen that shows, edits and deletes a property.
+// Package property has the screen that shows, edits, deletes and restores a property, and that of its history.
 package property
 
 import (
@@ -42,8 +42,12 @@ type Screen struct {
 
 	undo    *operation.PropertyEdit // the last edit that was saved; nil if none was
 	drafts  *drafts
-	removal *operation.PropertyEdit                  // the last deletion that was confirmed; nil if none was
+	removal *operation.PropertyEdit                  // a deletion that was confirmed; nil if none was, or it is done
+	told    string                                   // that the property was deleted here, until that is said
 	sender  *screen.Sender[operation.PropertySaving] // sends the edit or the removal
+
+	deleted  *screen.Loader[api.PropertyVersion] // who has deleted a property that is gone
+	prepared *screen.Loader[prepared]            // an edit made of the history
 }
 
 // page is what the screen shows of a property.
@@ -71,8 +75,10 @@ func (s *Screen) page() page {
 func New(shell *screen.Shell, route screen.ToProperty) *Screen {
 	return &Screen{
 		shell: shell, id: route.ID, drafts: newDrafts(shell, route.ID),
-		record: screen.NewLoader[operation.PropertyVersion](shell),
-		sender: screen.NewSender[operation.PropertySaving](shell),
+		record:   screen.NewLoader[operation.PropertyVersion](shell),
+		sender:   screen.NewSender[operation.PropertySaving](shell),
+		deleted:  screen.NewLoader[api.PropertyVersion](shell),
+		prepared: screen.NewLoader[prepared](shell),
 	}
 }
 
@@ -82,6 +88,8 @@ func (s *Screen) Title() string {
 		return "Property"
 	case s.edit != nil && s.edit.Undoes:
 		return fmt.Sprintf("Undo in property %s", s.shownID())
+	case s.edit != nil && s.edit.Restores != nil:
+		return fmt.Sprintf("Restore property %s", s.shownID())
 	case s.edit != nil:
 		return fmt.Sprintf("Edit property %s", s.shownID())
 	case s.record.Has:
@@ -131,7 +139,11 @@ func (s *Screen) Form() *widget.Form {
 	return nil
 }
 
-func (s *Screen) Close() { s.record.Cancel() }
+func (s *Screen) Close() {
+	s.record.Cancel()
+	s.deleted.Cancel()
+	s.prepared.Cancel()
+}
 
 func (s *Screen) Unsaved() string {
 	switch {
@@ -151,7 +163,6 @@ func (s *Screen) Unsaved() string {
 }
 
 func (s *Screen) isDeleting() bool { return s.removal != nil && s.removal.State() == operation.Sending }
-func (s *Screen) isDeleted() bool  { return s.removal != nil && s.removal.State() == operation.Saved }
 
 // isInDoubt tells whether it is unknown what became of the edit or the deletion.
 func (s *Screen) isInDoubt() bool {
@@ -294,15 +305,20 @@ func (s *Screen) placeholder() (kind widget.NoticeKind, title, advice string) {
 	switch {
 	case s.inSandbox():
 		return widget.Failure, noneInSandbox, goLive(s.shell)
-	case s.isDeleted():
-		return widget.Empty, fmt.Sprintf("Property %s was deleted.", s.shownID()),
-			fmt.Sprintf("The operator can restore it: perksd property restore %s", s.shownID())
 	case s.id == "":
 		return widget.Empty, "No property is open.", s.shell.Key(actions.Open) + " chooses one."
+	case s.deletion() != nil && s.prepared.Busy():
+		return widget.Loading, beingRead, ""
+	case s.deletion() != nil:
+		if title, advice = s.deletedNotice(s.deletion()); len(s.notes) > 0 {
+			return widget.Failure, strings.Join(s.notes, " "), title + " " + advice
+		}
+		return widget.Empty, title, advice
 	case s.record.Has:
 		return 0, "", ""
 	case s.record.Err != nil:
 		what, next := s.explain(s.record.Err)
+		what = widget.Joined(" ", what, s.whyUnknown())
 		return widget.Failure, fmt.Sprintf("Property %s was not loaded. %s", s.shownID(), what), next
 	}
 	return widget.Loading, fmt.Sprintf("Loading property %s ...", s.shownID()), ""
@@ -313,6 +329,9 @@ func (s *Screen) banner() []string {
 	notes := slices.Clone(s.notes)
 	if s.isDeleting() {
 		notes = append(notes, fmt.Sprintf("Property %s is being deleted ...", s.shownID()))
+	}
+	if s.prepared.Busy() {
+		notes = append(notes, beingRead)
 	}
 	if err := s.record.Err; err != nil {
 		what, next := s.explain(err)

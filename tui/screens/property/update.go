@@ -8,7 +8,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
@@ -34,14 +33,14 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		case s.page() == reviewing:
 			s.notes = []string{"Not saved. Your text is kept."}
 		}
-		if !s.isDeleted() && !s.inSandbox() {
+		if !s.inSandbox() {
 			return s.record.Again()
 		}
 	case screen.Changed:
 		return s.changedByOthers(msg)
-	case screen.Revealed:
-		if s.isDeleted() {
-			return s.close()
+	case versionChosen:
+		if msg.of == s && s.edit == nil && cmp.Or(s.whyNoChange(), s.shell.WhyNoChange(actions.Restore)) == "" {
+			return s.startRestore(msg.version)
 		}
 	case screen.Recent:
 		if msg.Of == s {
@@ -78,7 +77,7 @@ func (s *Screen) WatchesWhileTyping() bool { return true }
 // changedByOthers reads the property again, or says in the form that saving will merge.
 func (s *Screen) changedByOthers(msg screen.Changed) tea.Cmd {
 	switch {
-	case s.isDeleted() || s.isInDoubt() || s.sender.Busy():
+	case s.isInDoubt() || s.sender.Busy():
 	case s.page() == viewing:
 		return s.record.Again()
 	default:
@@ -96,17 +95,25 @@ func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
 		}
 		return s.handleSave(sent)
 	}
+	if _, changed := s.deleted.Handle(msg); changed {
+		return s.tellDeleted()
+	}
+	if _, changed := s.prepared.Handle(msg); changed {
+		return s.handlePrepared()
+	}
 	next, changed := s.record.Handle(msg)
 	switch {
 	case !changed:
 		return next
 	case s.isInDoubt() || s.edit != nil && s.edit.State() == operation.Refreshing:
 		return s.handleRead()
+	case s.isGone():
+		return s.readDeletion()
 	case s.record.Err == nil && !s.remembered:
 		s.remembered = true
-		return s.shell.Remember(s.shell.Account.Profile, kind, string(s.id))
+		return tea.Batch(s.tellDeleted(), s.shell.Remember(s.shell.Account.Profile, kind, string(s.id)))
 	}
-	return nil
+	return s.tellDeleted()
 }
 
 // mouse scrolls with the wheel, and moves to the field that is clicked. A click on the field under the cursor edits it.
@@ -144,21 +151,16 @@ func (s *Screen) Offers() []actions.Offer {
 		}
 		return append(offers, actions.Offer{ID: actions.Cancel, Why: busy, Do: s.discard})
 	case reviewing:
-		word, fold := "save", "show all"
-		if s.edit.Undoes {
-			word = "undo"
+		offers := []actions.Offer{
+			{ID: actions.Submit, Why: cmp.Or(busy, s.whyUnseen()), Hint: s.edit.words().do, Do: s.save},
 		}
-		if s.unfolded {
-			fold = "fold"
-		}
-		offers := []actions.Offer{{ID: actions.Submit, Why: cmp.Or(busy, s.whyUnseen()), Hint: word, Do: s.save}}
 		if s.isInDoubt() {
 			offers = append(offers, actions.Offer{ID: actions.CheckAgain, Why: busy, Do: s.record.Again})
 		}
 		offers = append(offers, s.scroll.Moves(s.scroll.Scrolled)...)
 		offers = append(offers, actions.Offer{ID: actions.Back, Why: busy, Do: s.leaveReview})
 		if s.isFoldable() {
-			offers = append(offers, actions.Offer{ID: actions.Open, Hint: fold, Do: func() tea.Cmd {
+			offers = append(offers, actions.Offer{ID: actions.Open, Hint: foldWord(s.unfolded), Do: func() tea.Cmd {
 				s.unfolded = !s.unfolded
 				return nil
 			}})
@@ -187,12 +189,15 @@ func (s *Screen) Offers() []actions.Offer {
 
 func (s *Screen) viewingOffers() []actions.Offer {
 	switch {
-	case s.isDeleted() || s.inSandbox():
+	case s.inSandbox():
 		return nil
 	case s.id == "":
 		return []actions.Offer{{ID: actions.Open, Do: func() tea.Cmd {
 			return s.shell.Recent(s, s.shell.Account.Profile, kind)
 		}}}
+	}
+	if deletion := s.deletion(); deletion != nil {
+		return s.deletedOffers(*deletion)
 	}
 	why, noEdit := s.whyNoChange(), s.whyNoEdit()
 	noUndo := cmp.Or(why, s.whyNoUndo())
@@ -206,14 +211,12 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	return slices.Concat(offers, []actions.Offer{
 		{ID: actions.Open, Why: noOpen, Hint: "edit", Do: edit},
 		{ID: actions.Edit, Why: noEdit, Do: edit},
-		{ID: actions.Undo, Why: noUndo, Do: func() tea.Cmd {
-			s.notes = nil
-			return s.startUndo()
-		}},
-		{ID: actions.OpenImage, Why: noImage, Do: s.openImage},
-		{ID: actions.CopyID, Do: func() tea.Cmd { return s.shell.Copy(string(s.id), "") }},
+		{ID: actions.History, Why: why, Do: s.openHistory},
+		{ID: actions.Undo, Why: noUndo, Do: s.startUndo},
 		{ID: actions.Delete, Why: why, Do: func() tea.Cmd { return s.confirmDelete("") }},
 		{ID: actions.EditField, Why: noEdit, Hint: "field", Do: s.pickField},
+		{ID: actions.OpenImage, Why: noImage, Do: s.openImage},
+		{ID: actions.CopyID, Do: s.copyID},
 	}, s.scroll.Moves(s.move))
 }
 
@@ -222,10 +225,13 @@ func (s *Screen) whyNoChange() string {
 	switch {
 	case s.isDeleting():
 		return "It is being deleted."
+	case s.prepared.Busy():
+		return beingRead
 	case s.isInDoubt():
 		return "First check whether it was deleted."
-	case client.IsNotFound(s.record.Err):
+	case s.isGone() && s.deletion() == nil:
 		return "There is no such property any more."
+	case s.deletion() != nil:
 	case !s.record.Has && s.record.Busy():
 		return "It is being loaded."
 	case !s.record.Has:

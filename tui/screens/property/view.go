@@ -79,9 +79,14 @@ func (s *Screen) reviewIntro() []string {
 		fmt.Sprintf("Save this in property %s? %s saves, %s goes back to the form", s.shownID(), submit, back),
 	}
 	if e.form == nil {
-		lines[1] = fmt.Sprintf("Undo this in property %s? %s undoes, %s cancels", s.shownID(), submit, back)
+		w := e.words()
+		lines[1] = fmt.Sprintf("%s this in property %s? %s %s, %s cancels", display.Capital(w.do), s.shownID(), submit,
+			w.does, back)
 	}
-	if e.Base.ETag == "" {
+	if e.IsOfDeleted() {
+		lines[0] = fmt.Sprintf("Property %s is deleted. This brings it back.", s.shownID())
+	}
+	if e.Base.ETag == "" && !e.IsOfDeleted() {
 		lines = append(lines, noETagWarning)
 	}
 	return lines

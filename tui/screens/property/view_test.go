@@ -20,7 +20,8 @@ type service struct {
 	mu       sync.Mutex
 	property api.Property
 	etag     string
-	does     string // "silent": never responds; "not found"; "broken": fails what is not a GET
+	changes  []api.PropertyVersion // the newest first
+	does     string                // "silent": never responds; "not found"; "broken": fails what is not a GET
 }
 
 // set says what the service does from now on.
@@ -34,6 +35,11 @@ func (s *service) set(how string) {
 		s.etag = `"v2"`
 	case "without ETags":
 		s.etag = ""
+	case "with history":
+		s.changes = history(s.property)
+	case "deleted":
+		deletion := versionOf(s.property, 2, "acme", "deleted", nil)
+		s.changes, s.does = append([]api.PropertyVersion{deletion}, history(s.property)...), "not found"
 	default:
 		s.does = how
 	}
@@ -43,7 +49,24 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	property, etag, does := s.property, s.etag, s.does
 	s.mu.Unlock()
+	asOf, isDated := r.URL.Query()["as_of"]
 	switch {
+	case strings.HasSuffix(r.URL.Path, "/history") && does == "forbidden":
+		w.WriteHeader(http.StatusForbidden)
+		w.Write([]byte(`{"response":"Property 42 belongs to another client.","code":"forbidden"}`))
+	case strings.HasSuffix(r.URL.Path, "/history") && s.changes == nil:
+		w.WriteHeader(http.StatusNotFound)
+	case strings.HasSuffix(r.URL.Path, "/history"):
+		n := int64(len(s.changes))
+		json.NewEncoder(w).Encode(api.Page[api.PropertyVersion]{Data: s.changes, Meta: api.NewPageMeta(1, 50, n)})
+	case isDated: // it has two versions: as it is, and before
+		w.Header().Set(api.HeaderAsOf, asOf[0])
+		w.Header().Set("ETag", etag)
+		if at, _ := time.Parse(time.RFC3339, asOf[0]); !at.After(hoursAgo(30)) {
+			property = before(property)
+			w.Header().Set("ETag", `"v0"`)
+		}
+		json.NewEncoder(w).Encode(property)
 	case !strings.Contains(r.URL.Path, "-property/"):
 		w.Write([]byte(`{"data":[]}`))
 	case does == "silent":
@@ -66,6 +89,43 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func hoursAgo(hours int) time.Time { return tuitest.Noon.Add(-time.Duration(hours) * time.Hour) }
+
+// versionOf is a change of a property, to another one or to nothing.
+func versionOf(p api.Property, hours int, by, action string, to *api.Property) api.PropertyVersion {
+	v := api.PropertyVersion{At: hoursAgo(hours), Action: action}
+	if by != "" {
+		v.ClientID = &by
+	}
+	if err := v.SetChange(&p, to); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// before is the property before its last change.
+func before(p api.Property) api.Property {
+	p.Title, p.Description, p.City = "Dark flat", "Two rooms.\nA shower.\n\nA view.\n\n", "York"
+	return p
+}
+
+// history is what led to a property.
+func history(p api.Property) []api.PropertyVersion {
+	was := before(p)
+	first := was
+	first.Bedrooms = 1
+	other := "another-client"
+	changes := []api.PropertyVersion{
+		versionOf(was, 3, "acme", "updated", &p), versionOf(first, 30, "", "imported", &was),
+		{At: hoursAgo(72), ClientID: &other, Action: "created"},
+	}
+	_ = changes[2].SetChange(nil, &first)
+	for i, etag := range []string{`"v1"`, `"v0"`, `"v-1"`} {
+		changes[i].ETag = &etag
+	}
+	return changes
+}
+
 // startFake starts with a fake service.
 func startFake(t testing.TB, p api.Property, changes ...func(*tui.Options)) *fixture {
 	s := &service{property: p, etag: `"v1"`}
@@ -82,6 +142,8 @@ func startFake(t testing.TB, p api.Property, changes ...func(*tui.Options)) *fix
 // What states begin with.
 const (
 	record     = "open: 42\nsettle\n"
+	past       = "service: with history\n" + record + "h => row 1 of 3\n"
+	deleted    = "service: deleted\n" + record + "=> was deleted.\n"
 	form       = record + "e => > Title\n"
 	comparison = form + `
 		fill: title Bright and quiet flat
@@ -150,6 +212,18 @@ var states = map[string]struct {
 		size: 80x26 => + 3`, // the end is visible, so that it can be saved at every size
 		says: []string{"3 fields change: Description, Price per week, Bedrooms", "more lines (enter shows all)",
 			"+ 999.99"}},
+	"history": {flow: past},
+	"change":  {flow: past + "enter => Updated 3 h ago by acme"},
+	"creation": {flow: past + "j j enter => by another-client",
+		says: []string{"+ Dark flat", "Created 3 days ago by another-client"}},
+	"restoration": {flow: past + "j b => Restore this"},
+	"deleted":     {flow: deleted},
+	"restoring-deleted": {flow: deleted + "b => This brings it back.", says: []string{
+		"Property 42 is deleted. This brings it back.", "Restore this in property 42? ctrl+s restores, esc cancels",
+		"+ Bright flat"}},
+	"no-history": {flow: record + "h => no history", says: []string{"This service has no history of listings"}},
+	"not-mine": {flow: "service: forbidden\n" + record + "h => another client", says: []string{
+		"Property 42 belongs to another client.", "L switches the profile."}},
 	"merge": {flow: merge},
 	"merge-decided": {flow: merge + "m t => All decided.", says: []string{
 		"All decided. ctrl+s saves.", "* mine: Bright and quiet flat",
@@ -181,7 +255,9 @@ func reach(t testing.TB, name string) *fixture {
 
 func TestStates(t *testing.T) {
 	for name, state := range states {
-		t.Run(name, func(t *testing.T) { reach(t, name).Golden(name, name == "form-refused", state.says...) })
+		t.Run(name, func(t *testing.T) {
+			reach(t, name).Golden(name, name == "form-refused" || name == "change", state.says...)
+		})
 	}
 }
 

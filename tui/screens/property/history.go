@@ -1,0 +1,247 @@
+package property
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/list"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
+)
+
+// ToHistory shows the history of a property above its screen, which restores what is chosen there.
+type ToHistory struct{ Of *Screen }
+
+func (ToHistory) Tab() int { return screen.PropertiesTab }
+
+// History is the screen of what was changed in a property, the newest change first.
+type History struct {
+	*list.List[struct{}, api.PropertyVersion]
+	shell         *screen.Shell
+	of            *Screen
+	width, height int
+
+	change   *change // shown with all its differences; nil while the list is shown
+	unfolded bool
+	scroll   scroll
+}
+
+// change is a change of a property, and how it is drawn.
+type change struct {
+	api.PropertyVersion
+	diffs []fieldDiff
+	drawn map[drawing][]line // slow to compute for each frame
+}
+
+func NewHistory(shell *screen.Shell, route ToHistory) *History {
+	h := &History{shell: shell, of: route.Of}
+	newest, id := list.FirstOrder("at"), route.Of.id
+	type version = *api.PropertyVersion
+	kind := list.Kind[struct{}, api.PropertyVersion]{
+		One: "change", Many: "changes", Settings: "history", NoMarks: true,
+		File:   "history-of-property-" + string(id),
+		Called: func(struct{}) string { return "History" }, None: "No change is known.",
+		Orders: func(struct{}) []string { return []string{newest.Field} },
+		Order:  func(struct{}) api.SortKey { return newest }, OneWay: true,
+		Pages: func(
+			c *client.Client, ctx context.Context, _ struct{}, options client.ListOptions,
+		) client.Pages[api.PropertyVersion] {
+			options.Sort = "" // it has no other order
+			return c.PropertyHistoryPages(ctx, id, options)
+		},
+		Changes: func(e api.Event) bool { return e.Property != nil && e.Property.PropertyID() == id },
+		ID:      func(v version) string { return v.At.String() + screen.Optional(v.ETag) },
+		Open:    func(_ string, v version) tea.Cmd { return h.show(v) },
+		Columns: list.Columns[version]{
+			{Column: widget.Column{Name: "When", Min: 10}, Cell: func(v version) string { return shell.When(v.At) }},
+			{Column: widget.Column{Name: "Who", Min: 10, Share: 1, Drop: 1}, Cell: by},
+			{Column: widget.Column{Name: "What", Min: 8}, Tone: toneOf,
+				Cell: func(v version) string { return display.Line(v.Action) }},
+			{Column: widget.Column{Name: "Changed", Min: 12, Share: 4}, Cell: func(v version) string {
+				return labels(v.Changed)
+			}},
+			{Column: widget.Column{Name: "Values", Min: 16, Share: 4, Drop: 2}, Cell: summary},
+		},
+	}
+	h.List = list.New(shell, kind)
+	return h
+}
+
+func toneOf(v *api.PropertyVersion) theme.Tone {
+	switch v.Action {
+	case api.VersionDeleted:
+		return theme.Warning
+	case api.VersionRestored:
+		return theme.Good
+	}
+	return theme.Quiet
+}
+
+// by is who made a change.
+func by(v *api.PropertyVersion) string { return cmp.Or(screen.Optional(v.ClientID), "operator") }
+
+// said is a change in words: "Updated 2 h ago by acme."
+func said(shell *screen.Shell, v *api.PropertyVersion) string {
+	return fmt.Sprintf("%s %s by %s (%s).", display.Capital(display.Line(v.Action)), shell.When(v.At), by(v),
+		display.Instant(v.At, shell.Now()))
+}
+
+// beforeAndAfter is the property before and after a change, as far as that tells.
+func beforeAndAfter(v *api.PropertyVersion) (before, after api.Property) {
+	_ = api.ReadProperty(v.Before, &before) // null, and what cannot be read, has no fields
+	_ = api.ReadProperty(v.After, &after)
+	return before, after
+}
+
+// summary is the first of the changed values: "250.50 → 275.00".
+func summary(v *api.PropertyVersion) string {
+	before, after := beforeAndAfter(v)
+	for _, name := range v.Changed {
+		if f := fieldNamed(name); !f.IsMultiline() {
+			return displayed(f, f.text(before)) + " → " + displayed(f, f.text(after))
+		}
+	}
+	if len(v.Changed) == 0 {
+		return display.Line(cmp.Or(after.Title, before.Title))
+	}
+	return ""
+}
+
+// show shows a change with all its differences.
+func (h *History) show(v *api.PropertyVersion) tea.Cmd {
+	h.change, h.unfolded, h.scroll = &change{PropertyVersion: *v, drawn: map[drawing][]line{}}, false, scroll{}
+	before, after := beforeAndAfter(v)
+	for _, name := range api.PropertyChanges(before, after).Fields() {
+		f := fieldNamed(name)
+		shown := fieldDiff{title: f.Label, diff: diff(f, f.text(before), f.text(after))}
+		switch {
+		case len(v.Changed) > 0:
+		case v.Action == api.VersionDeleted:
+			shown.diff = onlyMarked(shown.diff, display.Removed)
+		default:
+			shown.diff = onlyMarked(shown.diff, display.Added)
+		}
+		h.change.diffs = append(h.change.diffs, shown)
+	}
+	return nil
+}
+
+func (h *History) Title() string { return "History of property " + h.of.shownID() }
+
+func (h *History) Resize(width, height int) {
+	h.width, h.height = width, height
+	h.List.Resize(width, height)
+}
+
+func (h *History) Update(msg tea.Msg) tea.Cmd {
+	if mouse, is := msg.(screen.Mouse); is && h.change != nil {
+		if mouse.Wheel != "" {
+			return screen.ScrollWheel(h.scroll.Scrolled, mouse.Wheel)
+		}
+		return nil
+	}
+	return h.List.Update(msg)
+}
+
+// Selected is the property, for commands of the user's own.
+func (h *History) Selected() (of, id string) { return kind, string(h.of.id) }
+
+// Choose moves the cursor of the list.
+func (h *History) Choose(row int) bool { return h.change == nil && h.List.Choose(row) }
+
+func (h *History) Offers() []actions.Offer {
+	if h.change == nil {
+		var own []actions.Offer
+		if !screen.IsLacking(h.Failure()) {
+			restore := func() tea.Cmd { return h.restore(h.Current()) }
+			own = append(own, actions.Offer{ID: actions.Restore, Why: h.WhyNoRow(), Do: restore})
+		}
+		return slices.DeleteFunc(h.List.Offers(own...), func(o actions.Offer) bool { return o.ID == actions.CopyID })
+	}
+	offers := []actions.Offer{
+		{ID: actions.Restore, Do: func() tea.Cmd { return h.restore(&h.change.PropertyVersion) }},
+		{ID: actions.Back, Do: func() tea.Cmd {
+			h.change = nil
+			return nil
+		}},
+	}
+	if word := foldWord(h.unfolded); !slices.Equal(h.lines(true), h.lines(false)) {
+		offers = append(offers, actions.Offer{ID: actions.Open, Hint: word, Do: func() tea.Cmd {
+			h.unfolded = !h.unfolded
+			return nil
+		}})
+	}
+	return append(offers, h.scroll.Moves(h.scroll.Scrolled)...)
+}
+
+// foldWord is what the footer calls folding long texts, or showing them whole.
+func foldWord(unfolded bool) string {
+	if unfolded {
+		return "fold"
+	}
+	return "show all"
+}
+
+// restore lets the screen of the property restore the version that a change has left.
+func (h *History) restore(v *api.PropertyVersion) tea.Cmd {
+	chosen := versionChosen{h.of, *v}
+	h.shell.Post(screen.Back{From: h})
+	return screen.Send(chosen)
+}
+
+// versionChosen says which version of a property is to be restored.
+type versionChosen struct {
+	of      *Screen
+	version api.PropertyVersion
+}
+
+// inner returns the size of a change, and how far it is from the border.
+func (h *History) inner() (width, height, margin int) {
+	width, height = widget.Inner(h.width, h.height)
+	if margin = widget.Corner(h.width, h.height); width <= 2*margin {
+		margin = 0
+	}
+	return max(1, width-2*margin), height, margin
+}
+
+func (h *History) lines(unfolded bool) []line {
+	width, _, _ := h.inner()
+	d := drawing{h.shell.Theme, width, unfolded}
+	if _, known := h.change.drawn[d]; !known {
+		h.change.drawn[d], _, _ = drawDiffs(h.change.diffs, d)
+	}
+	if unfolded {
+		return h.change.drawn[d]
+	}
+	return fold(h.change.drawn[d], d.width, h.shell.Key(actions.Open))
+}
+
+func (h *History) View() string {
+	if h.change == nil {
+		return h.List.View()
+	}
+	width, height, margin := h.inner()
+	lines := append(introLines(width, nil, []string{said(h.shell, &h.change.PropertyVersion)}), h.lines(h.unfolded)...)
+	h.scroll.layout(lines, width, height)
+	panel := widget.Panel{Title: h.Title(), Focused: true, Bar: h.scroll.Bar()}
+	inside := widget.Indented(h.scroll.draw(h.shell.Theme, lines, width, height), margin)
+	return panel.View(h.shell.Theme, inside, h.width, h.height)
+}
+
+func (h *History) AccessibleText() string {
+	if h.change == nil {
+		return h.List.AccessibleText()
+	}
+	intro := said(h.shell, &h.change.PropertyVersion)
+	return strings.Join(append([]string{intro}, linearDiffs(h.change.diffs)...), "\n")
+}
