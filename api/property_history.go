@@ -124,17 +124,16 @@ func ParsePropertyRestore(body []byte, now time.Time) (restore PropertyRestore, 
 
 var entityTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(W/)?"[!#-~]+"$`) })
 
-// past reads a time that is not after now.
+// past reads a time that is not after now, as the end of its millisecond: in responses, times are cut to milliseconds.
+// So it is never the zero time, which means none.
 func (v Value) past(now time.Time, into *time.Time) string {
 	if problem := v.Time(into); problem != "" {
 		return problem
 	}
-	if into.IsZero() { // which is none here, and as long ago
-		*into = into.Add(time.Millisecond)
-	}
 	if into.After(now) {
 		return "must not be in the future: it is " + now.UTC().Format(time.RFC3339) + " here"
 	}
+	*into = into.Truncate(time.Millisecond).Add(time.Millisecond - time.Microsecond)
 	return ""
 }
 

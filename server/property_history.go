@@ -28,7 +28,7 @@ func ofOwner(c echo.Context, id int64) func(owner string) error {
 }
 
 func (s *service) getPropertyAsOf(c echo.Context, id int64, at time.Time) (api.Property, error) {
-	c.Response().Header().Set(api.HeaderAsOf, at.Format(time.RFC3339Nano))
+	c.Response().Header().Set(api.HeaderAsOf, at.Truncate(time.Millisecond).Format(time.RFC3339Nano))
 	record, err := s.config.Live.PropertyAsOf(c.Request().Context(), id, at, ofOwner(c, id))
 	return record.Property, err
 }

@@ -183,6 +183,26 @@ func TestAListingsVersionsAreReadAndRestored(t *testing.T) {
 	}
 }
 
+// TestATimeOfAHistoryIsOfTheVersionThatWasLeft has an operator, whose clock is finer than what the history shows.
+func TestATimeOfAHistoryIsOfTheVersionThatWasLeft(t *testing.T) {
+	st := newStory(t)
+	st.delete()
+	restoration := store.PropertyRestoration{ID: 1, By: store.Operator, At: st.clock.Now().Add(456 * time.Microsecond)}
+	if _, err := st.Live.RestoreProperty(t.Context(), restoration); err != nil {
+		t.Fatal(err)
+	}
+	st.look()
+	for i, want := range []int{http.StatusOK, http.StatusNotFound, http.StatusOK} {
+		at := st.history("")[i].At
+		for before, status := range []int{want, http.StatusOK + http.StatusNotFound - want} {
+			at := at.Add(-time.Duration(before) * time.Millisecond).Format(time.RFC3339Nano)
+			if got := st.Status(st.token, "GET", st.URL+"/get-property/1?as_of="+at, ""); got != status {
+				t.Errorf("entry %d, %d ms before %s: %d, want %d", i, before, at, got, status)
+			}
+		}
+	}
+}
+
 func TestARestoreIsReplayedUnderItsKey(t *testing.T) {
 	st := newStory(t)
 	st.patch(`{"title":"Wrong"}`)
