@@ -397,14 +397,8 @@ func timeFilter[F any](name, usage string, of func(*F) *time.Time) FilterField[F
 			if text = strings.TrimSpace(text); text == "" {
 				return ""
 			}
-			if at, err := time.Parse(time.DateOnly, text); err == nil {
-				*of(f) = at
-				return ""
-			}
-			if problem := TextValue(text).Time(of(f)); problem != "" {
-				return problem + ", or a date such as 2026-01-31"
-			}
-			return ""
+			*of(f), problem = ParseTime(text)
+			return problem
 		},
 	}
 }

@@ -140,6 +140,17 @@ func (v Value) Time(into *time.Time) string {
 	return ""
 }
 
+// ParseTime reads an RFC 3339 time, or a date, which is its start in UTC.
+func ParseTime(text string) (at time.Time, problem string) {
+	if at, err := time.Parse(time.DateOnly, text); err == nil {
+		return at, ""
+	}
+	if problem = TextValue(text).Time(&at); problem != "" {
+		problem += ", or a date such as 2026-01-31"
+	}
+	return at, problem
+}
+
 func (v Value) price(into *Price) string {
 	digits, isNumber := v.number()
 	if !isNumber && v.Text(&digits) != "" {

@@ -80,7 +80,8 @@ func TestListedValuesMatchTheCommands(t *testing.T) {
 		"profile use": "x", "profile set": "x --protected", "profile rename": "x y", "config get": "x",
 		"config set": "x y", "open": "x", "profile delete": "x --yes",
 		"property get": "1", "property create": "--title x --price-pw 1", "property update": "1 --title x",
-		"property edit": "1", "property delete": "1 --yes", "completion": "bash",
+		"property edit": "1", "property delete": "1 --yes", "property history": "1", "property restore": "1",
+		"completion": "bash",
 	}
 	listed := func(message, before string) []string {
 		_, list, _ := strings.Cut(message, before)

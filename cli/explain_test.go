@@ -28,10 +28,11 @@ func TestExplanationsMatchTheDescription(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.collect(&root)
+	d.examples = append(d.examples, d.paged...)
 	var lines []string
 	for _, record := range [][2]string{
 		{"perk", "Perk"}, {"category", "PerkCategory"}, {"redemption", "RedemptionRecord"}, {"property", "Property"},
-		{"eligibility", "Eligibility"}, {"token", "Token"}, {"error", "Problem"},
+		{"version", "PropertyVersion"}, {"eligibility", "Eligibility"}, {"token", "Token"}, {"error", "Problem"},
 	} {
 		for _, e := range d.explain(record[0], d.Components.Schemas[record[1]]) {
 			line, err := api.EncodeJSON(e)
@@ -57,7 +58,7 @@ func TestExplanationsMatchTheDescription(t *testing.T) {
 func TestEveryFieldIsExplained(t *testing.T) {
 	for record, value := range map[string]any{
 		"perk": api.Perk{}, "category": api.Category{}, "redemption": api.RedemptionRecord{},
-		"property": api.Property{}, "eligibility": api.Eligibility{},
+		"property": api.Property{}, "version": api.PropertyVersion{}, "eligibility": api.Eligibility{},
 	} {
 		var got []string
 		for _, field := range fieldsOf(record) {
@@ -81,6 +82,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 type description struct {
 	Components struct{ Schemas map[string]*schema }
 	examples   []*yaml.Node // the records in all examples of the document
+	paged      []*yaml.Node // those in pages, which come last
 }
 
 // schema is the type of a value, or a reference to one.
@@ -101,12 +103,15 @@ type schema struct {
 	Properties           yaml.Node // in the order of the document
 }
 
-// collect finds the records among the examples. They are under "value".
+// collect finds the records among the examples. They are under "value", those of pages in "data".
 func (d *description) collect(node *yaml.Node) {
 	if value := member(node, "value"); value != nil && value.Kind == yaml.SequenceNode {
 		d.examples = append(d.examples, value.Content...)
 	} else if value != nil {
 		d.examples = append(d.examples, value)
+		if data := member(value, "data"); data != nil {
+			d.paged = append(d.paged, data.Content...)
+		}
 	}
 	for _, child := range node.Content {
 		d.collect(child)

@@ -52,7 +52,10 @@ var atOthers = map[string]string{
 	"events":                 "events; events --follow; events --after x",
 	"list of properties":     "property list; property list --all; property list --watch --output jsonl",
 	"creation of properties": "property create --title x --price-pw 1",
-	"reports":                "report redemptions",
+	"history of listings":    "property history 1; property history 1 --all; property get 1 --as-of 2026-01-31",
+	"way to restore a listing": "property restore 1; property restore 1 --to x --yes;" +
+		"property restore 1 --to 2026-01-31 --yes",
+	"reports": "report redemptions",
 	"": "perk list; perk list --all; perk get perk-001; perk categories; perk redeem perk-002 --user user-001;" +
 		"redeem perk-002 --user user-001; perk redeem perk-001 --user user-001 --dry-run; perk redeem --file FILE;" +
 		"bulk status FILE; user perks user-001; user perks user-001 --type redeemed;" +

@@ -116,7 +116,7 @@ var hostileCommands = []string{
 	"perk list", "perk list --all", "perk list --limit 1", "perk get x", "perk get x x", "perk categories",
 	"perk redeem x --user u",
 	"perk redeem x --user u --dry-run", "user perks u", "user perks u --type redeemed", "property get 42",
-	"property get 42 42",
+	"property get 42 42", "property history 42", "property restore 42",
 	"property update 42 --title T", "property delete 42 --yes", "auth status", "api health", "api text", "api list",
 	"api partners/perks --paginate",
 	"api POST x --field a=b", "perk list --fields title,city,id", "perk list --jq .[].title",

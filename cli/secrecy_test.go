@@ -72,6 +72,7 @@ func TestSecretsAreNotDisclosed(t *testing.T) {
 			lines := commandLines(facts)
 			for _, line := range []string{
 				"perk get nowhere", "perk redeem nowhere --user nobody", "property get 7", "property delete 99 --yes",
+				"property history 42", "property restore 42",
 				"property update 42 --title=", "api POST nowhere --field a=b",
 				"api GET auth/token", "perk list --timeout 1ns", "doctor", "property edit 42 --yes",
 				"perk list --sort titel", "no-such-command", "auth status -o yaml",

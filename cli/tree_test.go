@@ -62,6 +62,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	login := "login --api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"]
 	file := func(name, text string) string { return write(t, filepath.Join(t.TempDir(), name), text) }
 	winners := file("winners.csv", "perk,user\nspa-day,alice\nspa-day,bob\n")
+	closed := file("closed.csv", "id\n43\n")
 	redeemed := func(user string) string {
 		return strings.TrimSpace(x.must("perk", "redeem", "spa-day", "--user", user, "--output", "id").out)
 	}
@@ -86,8 +87,10 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"property update 42 --title New --dry-run", "property update 42 --title New",
 		"property update --file " + file("prices.csv", "id,price_pw\n42,1.10\n"),
 		"property edit 42 --yes", "property edit 42 --yes", "property edit 42 --dry-run",
+		"property history 42", "property history 42 --all",
 		"property delete 42 43 --dry-run", "property delete 42 --yes", "property delete 43 99 --yes --dry-run",
-		"property delete --file " + file("closed.csv", "id\n43\n") + " --yes",
+		"property restore 42 --dry-run", "property restore 42",
+		"property delete --file " + closed + " --yes", "property restore --job back --file " + closed + " --yes",
 		"api health", "api partners/perks --paginate", "api HEAD health", "api openapi.yaml",
 		"api POST partners/perks/museum/redeem --field user_id=bob", "explain", "explain perk",
 		"explain perk.valid_to", "config list", "config get current", "config set tui.mouse true", "config path",

@@ -110,8 +110,9 @@ type Saving[I ~string, R any, P Patch[R, P]] struct {
 	HasCurrent bool              // the last read succeeded
 	ReadErr    error             // of the last read
 
-	attempt  Attempt[api.Message]
-	replayed bool // the service repeats its response to an earlier request under the key
+	Replayed bool // the service repeats its response to an earlier request under the key, which was not this Saving's
+
+	attempt Attempt[api.Message]
 }
 
 // Try sends the change once. If the reply is lost, the outcome stays unknown.
@@ -123,7 +124,7 @@ func (s Saving[I, R, P]) request(ctx context.Context, c *client.Client, ifMatch 
 	var message api.Message
 	switch {
 	case s.Restore != nil:
-		s.Current.Record, s.Current.ETag, s.replayed, s.Err = s.Kind.Restore(c, ctx, s.ID, *s.Restore, ifMatch, s.Key)
+		s.Current.Record, s.Current.ETag, s.Replayed, s.Err = s.Kind.Restore(c, ctx, s.ID, *s.Restore, ifMatch, s.Key)
 		s.HasCurrent = s.Err == nil
 	case s.Delete:
 		message, s.Err = s.Kind.Delete(c, ctx, s.ID, ifMatch)
@@ -198,7 +199,7 @@ func (s Saving[I, R, P]) rules(c *client.Client) Rules {
 
 func (s Saving[I, R, P]) after(a Attempt[api.Message]) Saving[I, R, P] {
 	s.attempt = a
-	s.Message, s.Lost, s.Err = a.Result.Message, a.Earlier, a.Err
+	s.Message, s.Replayed, s.Lost, s.Err = a.Result.Message, a.Replayed, a.Earlier, a.Err
 	return s
 }
 
@@ -217,7 +218,7 @@ func (s saving[I, R, P]) Send(ctx context.Context, _ string) (message api.Messag
 		}
 	}
 	*s.Saving = done
-	return api.Message{Message: done.Message}, done.replayed, done.Err
+	return api.Message{Message: done.Message}, done.Replayed, done.Err
 }
 
 func (s saving[I, R, P]) LookUp(ctx context.Context, _ time.Time) (api.Message, Event, error) {

@@ -6,6 +6,7 @@ package output
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -127,6 +128,8 @@ type View struct {
 	ID      string   // the field that --output id shows
 	Bar     string   // the number among the columns that a terminal also shows as a bar, if there is space
 	KeyName string   // the heading of the first column, if that is not the field's name
+	// Texts write fields in tables, where people would not read the JSON of their values.
+	Texts map[string]func(json.RawMessage) string
 }
 
 // Printer writes records of one type.

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bufio"
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -43,7 +44,7 @@ func (e *tableEncoder) one(r record) error {
 		lines = e.details(r)
 	} else {
 		for _, field := range r.fields() {
-			lines = append(lines, display.Line(field.Name)+"\t"+display.Line(rows.TextOf(field.Value)))
+			lines = append(lines, display.Line(field.Name)+"\t"+display.Line(e.text(field.Name, field.Value)))
 		}
 	}
 	for _, line := range lines {
@@ -61,7 +62,7 @@ func (e *tableEncoder) item(r record) error {
 	}
 	cells := make([]string, len(e.view.Columns))
 	for i, name := range e.view.Columns {
-		cells[i] = e.cell(name, rows.TextOf(fields.Get(name)))
+		cells[i] = e.cell(name, e.text(name, fields.Get(name)))
 		if e.streams.OutTTY {
 			cells[i] += r.remark(name)
 		}
@@ -81,6 +82,13 @@ func (e *tableEncoder) item(r record) error {
 		return nil
 	}
 	return e.begin()
+}
+
+func (e *tableEncoder) text(name string, value json.RawMessage) string {
+	if write := e.view.Texts[name]; write != nil {
+		return write(value)
+	}
+	return rows.TextOf(value)
 }
 
 // cell is a field in a list. People get a time as a distance, if it is near, or a date.
@@ -327,7 +335,7 @@ func (e *tableEncoder) details(r record) []string {
 		if e.marks {
 			name = markSpace(r.markOf(field)) + name
 		}
-		text := rows.TextOf(field.Value) + r.remark(field.Name)
+		text := e.text(field.Name, field.Value) + r.remark(field.Name)
 		if at, err := time.Parse(time.RFC3339, text); e.times[field.Name] && err == nil {
 			text = at.Local().Format("2006-01-02 15:04 MST") + ", " + display.Distance(at, e.now)
 		}

@@ -41,7 +41,8 @@ func newDelete(s *session.Session) *cobra.Command {
 				return err
 			}
 			if file.File != "" {
-				return runDeleteFile(cmd.Context(), s, *file, many.yes)
+				work := workOf(bulk.DeleteProperties, deleteColumns(), parseDeleteRow)
+				return runAskedFile(cmd.Context(), s, *file, many.yes, "delete", work)
 			}
 			ids, err := parseIDs(args)
 			if err != nil {
@@ -103,30 +104,32 @@ func deletion(id api.PropertyID, tag string) operation.PropertySaving {
 	return operation.PropertySaving{Kind: operation.Properties, ID: id, Delete: true, ETag: tag}
 }
 
-const deleteFileHelp = "" +
-	"With --file, delete the property of each row of a CSV file or of JSON lines. The columns are\n" +
-	"propertyId (or id) and optionally etag or if_match with the ETag that the property must still have,\n" +
-	"which guards the row. The other columns of an export are ignored, so you can pass an export.\n\n" +
+const deleteFileHelp = "With --file, delete the property of each row of a CSV file or of JSON lines. The columns\n" +
+	"are propertyId (or id) and optionally etag or if_match with the ETag that the property must still\n" +
+	"have, which guards the row. The other columns of an export are ignored, so you can pass an export.\n\n" +
 	command.FileHelp
 
 const deleteFileExample = "  perksctl property delete --file closed.csv\n" +
 	"  perksctl property delete --file closed.csv --yes --failed again.csv"
 
-func runDeleteFile(ctx context.Context, s *session.Session, flags bulk.Flags, yes bool) error {
+// runAskedFile asks before a verb is done to each row of a file.
+func runAskedFile(
+	ctx context.Context, s *session.Session, flags bulk.Flags, yes bool, verb string, work bulk.Work,
+) error {
 	if err := checkNotSandbox(s); err != nil {
 		return err
 	}
 	if !flags.DryRun && !yes {
-		if err := confirmFile(ctx, s, flags); err != nil {
+		if err := confirmFile(ctx, s, flags, verb); err != nil {
 			return err
 		}
 	}
-	return runFile(ctx, s, flags, bulk.DeleteProperties, deleteColumns(), parseDeleteRow)
+	return bulk.Run(ctx, s, flags, work)
 }
 
-func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags) error {
+func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags, verb string) error {
 	if flags.File == "-" {
-		return command.Usagef("Standard input has the rows, so perksctl cannot ask whether to delete. Add --yes.")
+		return command.Usagef("Standard input has the rows, so perksctl cannot ask whether to %s. Add --yes.", verb)
 	}
 	connection, err := s.Connection()
 	if err != nil {
@@ -140,5 +143,6 @@ func confirmFile(ctx context.Context, s *session.Session, flags bulk.Flags) erro
 	if known {
 		what += " (" + display.Plural(n, "row", "rows") + ")"
 	}
-	return command.Confirm(ctx, s.Streams, false, fmt.Sprintf("Delete %s at %s?", what, connection))
+	question := fmt.Sprintf("%s%s %s at %s?", strings.ToUpper(verb[:1]), verb[1:], what, connection)
+	return command.Confirm(ctx, s.Streams, false, question)
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +63,8 @@ func New(s *session.Session) *cobra.Command {
 		Short:   "List, create, update and delete properties",
 		Example: "  perksctl property list --city Leeds\n  perksctl property get 42\n  perksctl property update 42 " +
 			"--price-pw 295.50 --bedrooms 2",
-	}, newList(s), newGet(s), newCreate(s), newUpdate(s), newEdit(s), newDelete(s))
+	}, newList(s), newGet(s), newHistory(s), newCreate(s), newUpdate(s), newEdit(s), newDelete(s),
+		newRestore(s))
 }
 
 func parseIDs(args []string) ([]api.PropertyID, error) {
@@ -98,9 +100,15 @@ func begin[T any](s *session.Session) (*output.Printer[T], error) {
 }
 
 func newGet(s *session.Session) *cobra.Command {
-	get := func(ctx context.Context, c *client.Client, id string) (versioned, error) {
-		property, etag, err := c.Property(ctx, api.PropertyID(id))
-		return versioned{property, etag}, err
+	var asOf string
+	var at time.Time
+	get := func(ctx context.Context, c *client.Client, id string) (v versioned, err error) {
+		if asOf == "" {
+			v.Property, v.ETag, err = c.Property(ctx, api.PropertyID(id))
+		} else {
+			v.Property, v.ETag, err = c.PropertyAsOf(ctx, api.PropertyID(id), at)
+		}
+		return v, err
 	}
 	show := func(ctx context.Context, printer *output.Printer[versioned], properties []versioned) error {
 		isGuarded := func(v versioned) bool { return v.ETag != "" }
@@ -118,21 +126,31 @@ func newGet(s *session.Session) *cobra.Command {
 		}
 		return without.OneOrList(ctx, plain)
 	}
-	return list.Getter[versioned]{View: listView, Noun: "property", Get: get, Show: show}.Command(s, cobra.Command{
+	cmd := list.Getter[versioned]{View: listView, Noun: "property", Get: get, Show: show}.Command(s, cobra.Command{
 		Use:   "get ID...",
 		Short: "Show properties by their ids",
 		Long: "Show one property, or several as a list. If one cannot be " +
 			"read, none is shown. The field etag names the version.\n" +
-			"Pass it to update or delete, by --if-match or in a file, and they refuse any later version.",
+			"Pass it to update or delete, by --if-match or in a file, and they refuse any later version.\n" +
+			"--as-of shows an earlier version of your own properties, also of those that are deleted now.",
 		Example: "  perksctl property get 42\n" +
+			"  perksctl property get 42 --as-of 2026-01-31\n" +
 			"  perksctl property get 41 42 --output csv\n" +
 			"  perksctl property delete 42 --if-match \"$(perksctl property get 42 --jq .etag)\"",
 		Args: func(cmd *cobra.Command, args []string) error {
 			_, invalid := parseIDs(args)
+			if problem := ""; cmd.Flags().Changed("as-of") {
+				if at, problem = api.ParseTime(asOf); problem != "" {
+					invalid = cmp.Or(invalid, command.Usagef("--as-of %q: %s.", asOf, problem))
+				}
+			}
 			return cmp.Or(command.AtLeastOne("ID")(cmd, args), invalid)
 		},
 		ValidArgsFunction: completion.Properties(s, false),
 	})
+	cmd.Flags().StringVar(&asOf, "as-of", "",
+		"show your properties as they were at this `TIME`, such as 2026-01-31 or 2026-01-31T09:00:00Z")
+	return cmd
 }
 
 func newUpdate(s *session.Session) *cobra.Command {
@@ -232,7 +250,11 @@ func runDry(ctx context.Context, s *session.Session, edits ...operation.Property
 		}
 		return nil
 	}, func(c *client.Client, at int) operation.Prediction {
-		return (&task{PropertySaving: edits[at]}).Predict(ctx, c)
+		t := task{PropertySaving: edits[at]}
+		if t.Restore != nil {
+			return (&restoreRow{t}).Predict(ctx, c)
+		}
+		return t.Predict(ctx, c)
 	})
 }
 
@@ -248,7 +270,7 @@ func noteUpdate(s *session.Session, connection session.Connection, sent operatio
 	what := "set " + strings.Join(texts, "; ")
 	if sent.Replaced != nil {
 		output.Changes, _ = changesOf(*sent.Replaced, sent.Replaced.With(sent.Patch))
-		what = cmp.Or(listed(output.Changes), "it had these values already")
+		what = cmp.Or(listed(output.Changes, widestInMessage), "it had these values already")
 	}
 	s.Streams.Note("Updated %s at %s: %s.", name(sent.ID), connection, what)
 	return output

@@ -362,11 +362,10 @@ func (t *task) Predict(ctx context.Context, c *client.Client) (p operation.Predi
 	if err := t.checkInvalid(now); err != nil {
 		return operation.Prediction{Err: err}
 	}
-	before, etag := now.Current.Record, now.Current.ETag
-	if t.isGuarded() && !strings.Contains(t.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list
-		return operation.Prediction{Err: api.Errorf(api.CodePreconditionFailed,
-			"Property %s has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)}
+	if err := checkGuard(now); err != nil {
+		return operation.Prediction{Err: err}
 	}
+	before := now.Current.Record
 	if t.Delete {
 		return operation.Prediction{Message: fmt.Sprintf("Property %s, %q, would be deleted.", t.ID, before.Title)}
 	}
@@ -387,7 +386,19 @@ func (t *task) After(line int) error {
 	return nil
 }
 
-func (t *task) isGuarded() bool { return t.ETag != "" && t.ETag != "*" }
+func (t *task) isGuarded() bool { return isGuarded(t.PropertySaving) }
+
+func isGuarded(e operation.PropertySaving) bool { return e.ETag != "" && e.ETag != "*" }
+
+// checkGuard tells whether the property, as it was read, is the version that the change is for.
+func checkGuard(e operation.PropertySaving) error {
+	etag := e.Current.ETag
+	if isGuarded(e) && !strings.Contains(e.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list
+		return api.Errorf(api.CodePreconditionFailed, "Property %s has changed: its ETag is %s, not %s.", e.ID, etag,
+			e.ETag)
+	}
+	return nil
+}
 
 func changesOf(before, after api.Property) ([]operation.FieldChange, error) {
 	changed := api.PropertyChanges(before, after)
@@ -413,18 +424,17 @@ func sentenceOf(id api.PropertyID, changes []operation.FieldChange) string {
 	if len(changes) == 0 {
 		return fmt.Sprintf("Property %s would stay as it is.", id)
 	}
-	return fmt.Sprintf("Property %s would change: %s.", id, listed(changes))
+	return fmt.Sprintf("Property %s would change: %s.", id, listed(changes, widestInMessage))
 }
 
-// listed lists changes in one line. It cuts long values.
-func listed(changes []operation.FieldChange) string {
+// listed lists changes in one line. It cuts values that are wider.
+func listed(changes []operation.FieldChange, widest int) string {
 	texts := make([]string, len(changes))
 	for i, c := range changes {
-		texts[i] = fmt.Sprintf("%s from %s to %s", c.Field, shown(c.From), shown(c.To))
+		texts[i] = fmt.Sprintf("%s from %s to %s", c.Field, display.Cut(string(c.From), widest),
+			display.Cut(string(c.To), widest))
 	}
 	return strings.Join(texts, "; ")
 }
 
-func shown(value json.RawMessage) string {
-	return display.Cut(string(value), widestInMessage)
-}
+func shown(value json.RawMessage) string { return display.Cut(string(value), widestInMessage) }

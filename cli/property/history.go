@@ -1,0 +1,100 @@
+package property
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
+	"example.com/perks/cli/list"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+// entry is an entry of a history, with what changed from what to what.
+type entry struct {
+	api.PropertyVersion
+	Changes []operation.FieldChange `json:"changes"`
+}
+
+// MarshalJSON adds the changes, which that of the embedded type would drop.
+func (v entry) MarshalJSON() ([]byte, error) {
+	return api.JoinObjects(v.PropertyVersion, struct {
+		Changes []operation.FieldChange `json:"changes"`
+	}{v.Changes})
+}
+
+func newEntry(of api.PropertyVersion) entry {
+	var before, after map[string]json.RawMessage
+	_, _ = json.Unmarshal(of.Before, &before), json.Unmarshal(of.After, &after) // objects or null, as the client checks
+	changes := []operation.FieldChange{}
+	for _, field := range of.Changed {
+		changes = append(changes, operation.FieldChange{Field: field, From: before[field], To: after[field]})
+	}
+	return entry{of, changes}
+}
+
+// widestInTable is the width of the longest value that a table shows in full, so that both sides of a change fit.
+const widestInTable = 24
+
+// historyView shows the versions of a listing. Their times are whole, because --as-of and --to take them.
+var historyView = output.View{
+	Columns: []string{"at", "client_id", "action", "changes"}, Least: []string{"client_id"}, ID: "at",
+	Texts: map[string]func(json.RawMessage) string{"changes": func(value json.RawMessage) string {
+		var changes []operation.FieldChange
+		_ = json.Unmarshal(value, &changes) // newEntry made it
+		return listed(changes, widestInTable)
+	}},
+}
+
+func newHistory(s *session.Session) *cobra.Command {
+	var flags list.Flags
+	cmd := session.Writes[entry](s, &cobra.Command{
+		Use:   "history ID",
+		Short: "Show what changed in a property, when, and by whom",
+		Long: "Show the versions of a property of your client, the newest first: when it was created, imported,\n" +
+			"updated, deleted or restored, by which client (none for the operator), and what changed from what\n" +
+			"to what. Tables cut long values. It also works for a deleted property. property get --as-of and\n" +
+			"property restore --to take the times and ETags of the versions.",
+		Example: "  perksctl property history 42\n" +
+			"  perksctl property history 42 --all --output jsonl\n" +
+			"  perksctl property history 42 --limit 5 --jq '.[] | [.at, .etag, .changed]'",
+		Args: func(cmd *cobra.Command, args []string) error {
+			_, invalid := parseIDs(args)
+			return cmp.Or(command.Exactly("ID")(cmd, args), invalid)
+		},
+		ValidArgsFunction: completion.InOrder(completion.Properties(s, true)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.Check(cmd); err != nil {
+				return err
+			}
+			return list.Connect(cmd, s, flags, historyView, nil, func(c *client.Client) client.Pages[entry] {
+				return historyOf(cmd.Context(), c, api.PropertyID(args[0]), flags.Options())
+			})
+		},
+	})
+	flags.Bind(cmd, nil)
+	return cmd
+}
+
+func historyOf(
+	ctx context.Context, c *client.Client, id api.PropertyID, options client.ListOptions,
+) client.Pages[entry] {
+	return func(yield func(api.Page[entry], error) bool) {
+		for page, err := range c.PropertyHistoryPages(ctx, id, options) {
+			shown := api.Page[entry]{Meta: page.Meta, Next: page.Next}
+			for _, of := range page.Data {
+				shown.Data = append(shown.Data, newEntry(of))
+			}
+			if !yield(shown, err) {
+				return
+			}
+		}
+	}
+}
