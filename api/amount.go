@@ -103,6 +103,9 @@ func (d Decimal) WithDecimals(least int) Decimal {
 	return Decimal{units, decimals}
 }
 
+// Like returns the number with as many decimals as another one, and as few more as it needs.
+func (d Decimal) Like(other Decimal) Decimal { return d.WithDecimals(other.decimals) }
+
 // String returns the digits, without an exponent.
 func (d Decimal) String() string {
 	digits, sign := d.in(d.decimals).String(), ""

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -388,7 +389,10 @@ func (m *many) freeze(
 	if err := m.ask(ctx, p, c); err != nil {
 		return err
 	}
-	if err := placePlan(temporary, flags.File); err != nil {
+	switch err := placePlan(temporary, flags.File); {
+	case errors.Is(err, fs.ErrExist): // the same command was run twice at once
+		return m.resume(ctx, flags, c, purpose)
+	case err != nil:
 		return err
 	}
 	return m.carryOut(ctx, flags, nil)
@@ -400,7 +404,10 @@ func (m *many) save(ctx context.Context, p plan, f frozen) error {
 	if err == nil {
 		err = placePlan(p.path, m.savePlan)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return planExists(m.savePlan)
+	case err != nil:
 		return err
 	}
 	s := m.session.Streams

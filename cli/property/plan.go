@@ -151,19 +151,17 @@ func (w *planWriter) discard() {
 	}
 }
 
-// place gives a finished plan its name, at once and as a whole. It never replaces a file, which may be of a run.
+// placePlan gives a finished plan its name, at once and as a whole. It never replaces a file, which may be of a run:
+// the error is then fs.ErrExist.
 func placePlan(temporary, path string) error {
 	err := os.Link(temporary, path)
 	if err != nil && !errors.Is(err, fs.ErrExist) { // not all file systems have links
-		if _, err = os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return os.Rename(temporary, path)
+		if _, err := os.Lstat(path); err == nil {
+			return fs.ErrExist
 		}
-		err = fs.ErrExist
+		return os.Rename(temporary, path)
 	}
-	if err != nil {
-		return planExists(path)
-	}
-	return nil
+	return err
 }
 
 func planExists(path string) error {
@@ -285,12 +283,12 @@ func (p *plan) firstRows() []string {
 // sums says what is changed in total.
 func (p *plan) sums() (lines []string) {
 	for _, t := range p.totals {
-		difference, sign := t.after.Minus(t.before), "+"
+		difference, sign := t.after.Minus(t.before).Like(t.before), "+"
 		if difference.Sign() < 0 {
 			sign = "" // it has one
 		}
 		lines = append(lines, fmt.Sprintf("%s in total: from %s to %s (%s%s)",
-			t.field, t.before, t.after, sign, difference))
+			t.field, t.before, t.after.Like(t.before), sign, difference))
 	}
 	return lines
 }
