@@ -44,7 +44,7 @@ type Message struct {
 }
 
 // HeaderPreviousETag is the header with the ETag of the version that a change found.
-const HeaderPreviousETag = "Previous-ETag"
+const HeaderPreviousETag = "X-Previous-ETag"
 
 // The confirmations of the property endpoints.
 const (

@@ -248,7 +248,7 @@ func TestCORSAllowsTheConfiguredOrigins(t *testing.T) {
 				return response.Header
 			}
 			const read = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, " +
-				"WWW-Authenticate, X-Distances, X-Position, X-Request-Id, X-Total-Count"
+				"WWW-Authenticate, X-As-Of, X-Distances, X-Position, X-Previous-ETag, X-Request-Id, X-Total-Count"
 			for _, header := range []struct {
 				of         http.Header
 				name, want string

@@ -194,7 +194,8 @@ const (
 	corsRequestHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, " +
 		"X-Position, X-Request-Id"
 	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, " +
-		"WWW-Authenticate, X-As-Of, X-Distances, X-Position, X-Request-Id, X-Total-Count"
+		"WWW-Authenticate, X-As-Of, X-Distances, X-Position, X-Previous-ETag, X-Request-Id, " +
+		"X-Total-Count"
 	corsMaxAge = "600" // seconds for which browsers cache a preflight
 )
 

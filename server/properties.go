@@ -97,20 +97,23 @@ func (s *service) updateProperty(c echo.Context) error {
 	}
 	patch, invalid := api.ParsePropertyPatchOf(id, members)
 	check := mayChange(c, invalid)
-	var left atomic.Pointer[string] // the ETag, as the last try left the listing
+	var found, left lastTag
 	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(callerOf(c).ClientID), s.now(),
 		func(record *store.PropertyRecord) error {
-			if err := check(*record); err != nil {
+			err := check(*record)
+			if err == nil {
+				err = found.note(record.Property)
+			}
+			if err != nil {
 				return err
 			}
 			patch.Apply(&record.Property)
-			tag, err := tagOf(record.Property)
-			left.Store(&tag)
-			return err
+			return left.note(record.Property)
 		})
 	if err != nil {
 		return err
 	}
+	c.Response().Header().Set(api.HeaderPreviousETag, *found.Load())
 	c.Response().Header().Set("ETag", *left.Load())
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, api.Message{Message: api.MessagePropertyUpdated})
 }
@@ -120,12 +123,30 @@ func (s *service) deleteProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	check := mayChange(c, nil)
+	var found lastTag
 	err = s.config.Live.DeleteProperty(c.Request().Context(), id, store.ClientActor(callerOf(c).ClientID), s.now(),
-		mayChange(c, nil))
+		func(record store.PropertyRecord) error {
+			if err := check(record); err != nil {
+				return err
+			}
+			return found.note(record.Property)
+		})
 	if err != nil {
 		return err
 	}
+	c.Response().Header().Set(api.HeaderPreviousETag, *found.Load())
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, api.Message{Message: api.MessagePropertyDeleted})
+}
+
+// lastTag is the ETag of a listing as the last try of a change has met it, or left it. A try may still run after the
+// handler has returned.
+type lastTag struct{ atomic.Pointer[string] }
+
+func (l *lastTag) note(property api.Property) error {
+	tag, err := tagOf(property)
+	l.Store(&tag)
+	return err
 }
 
 // mayChange returns a check that the caller owns a listing, then that what it asks for is valid, then If-Match (RFC

@@ -59,6 +59,7 @@ func (st *story) look() {
 func (st *story) patch(body string) {
 	st.t.Helper()
 	response, raw := st.Send(patchRequest(st.Server, st.token, jsonType, body))
+	st.replaced(response)
 	st.look()
 	last := st.moments[len(st.moments)-1]
 	if left := response.Header.Get("ETag"); response.StatusCode != http.StatusOK || left != last.etag {
@@ -66,11 +67,22 @@ func (st *story) patch(body string) {
 	}
 }
 
+// replaced checks that a response names the version that was there before.
+func (st *story) replaced(response *http.Response) {
+	st.t.Helper()
+	want := st.moments[len(st.moments)-1].etag
+	if got := response.Header.Get(api.HeaderPreviousETag); got != want {
+		st.t.Errorf("%s says that it has replaced %q, want %q", response.Request.Method, got, want)
+	}
+}
+
 func (st *story) delete() {
 	st.t.Helper()
-	if got := st.Status(st.token, "DELETE", st.URL+"/delete-property/1", ""); got != http.StatusOK {
-		st.t.Fatalf("deleting: %d", got)
+	response, _ := st.Send(st.Request(st.token, "DELETE", st.URL+"/delete-property/1", ""))
+	if response.StatusCode != http.StatusOK {
+		st.t.Fatalf("deleting: %d", response.StatusCode)
 	}
+	st.replaced(response)
 	st.look()
 }
 
@@ -367,6 +379,7 @@ func TestManyVersionsAreFollowedByTheirLinks(t *testing.T) {
 			next = links(response.Header)["next"]
 		}
 		if read == 50 { // what is added meanwhile moves nothing
+			st.look()
 			st.patch(`{"bedrooms":0}`)
 		}
 	}

@@ -10,27 +10,35 @@ import (
 )
 
 // VersionsBackTo reads the versions of a listing, the newest first: those that are newer than the one with the first
-// ETag, then from there those that are newer than the one with the next, and so on. The error is CodeNotFound if the
-// service does not have one of them any more.
+// ETag, then from there those that are newer than the one with the next, which it replaced. The error is CodeNotFound
+// if the service does not have one of them any more. The last may be older than the history.
 func VersionsBackTo(
 	ctx context.Context, c *client.Client, id api.PropertyID, etags ...string,
 ) (parts [][]api.PropertyVersion, err error) {
 	var newer []api.PropertyVersion
+	is := func(version api.PropertyVersion, etag string) bool {
+		return version.ETag != nil && client.SameVersion(*version.ETag, etag)
+	}
 	for page, err := range c.PropertyHistoryPages(ctx, id, client.ListOptions{PerPage: 10}) {
 		if err != nil {
 			return nil, err
 		}
 		for _, version := range page.Data {
-			for len(etags) > 0 && version.ETag != nil && client.SameVersion(*version.ETag, etags[0]) {
-				parts, newer, etags = append(parts, newer), nil, etags[1:]
+			for len(parts) < len(etags) && is(version, etags[len(parts)]) {
+				parts, newer = append(parts, newer), nil
 			}
-			if newer = append(newer, version); len(etags) == 0 {
+			if newer = append(newer, version); len(parts) == len(etags) {
 				return parts, nil
 			}
 		}
 	}
+	if last := len(newer) - 1; last >= 0 && len(parts) == len(etags)-1 && string(newer[last].Before) != "null" {
+		if len(parts) == 0 || is(newer[last], etags[len(parts)-1]) {
+			return append(parts, newer), nil
+		}
+	}
 	return nil, api.Errorf(api.CodeNotFound, "The history of property %s does not have the version with the ETag %s.",
-		id, etags[0])
+		id, etags[len(parts)])
 }
 
 // NetChanges returns how a listing differs from what it was before these versions, of which the newest is the first.

@@ -48,14 +48,14 @@ func (r *run) dryRun(ctx context.Context, s *session.Session, mark uint32) error
 	}
 	var rows, bad int64
 	predictions := r.predictions(ctx, &rows, &bad)
-	if s.Output.IsTable() { // in sentences: which rows would fail, and what the others would change
+	if s.Output.IsTable() { // in sentences: which rows would fail, and what the others would change or undo
 		for p, failure := range predictions {
 			switch {
 			case failure != nil:
 				err = failure
 			case p.Outcome != session.WouldWork:
 				r.streams.Warn("line %d: %s", p.Row, p.Message)
-			case len(p.Changes) > 0:
+			case len(p.Changes) > 0 || r.input.made != nil:
 				r.streams.Note("line %d: %s", p.Row, p.Message)
 			}
 		}

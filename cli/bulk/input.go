@@ -29,15 +29,15 @@ type input struct {
 	allowEmpty bool
 	isEmpty    bool // there is not even a header
 
-	// Instead of a file, the rows themselves, the last line first, and the number of that.
-	made iter.Seq2[rows.Row, error]
-	last int
+	// Instead of a file, the rows themselves, and the place of each in their order, by its line.
+	made   iter.Seq2[rows.Row, error]
+	places []int
 }
 
 // place is how far the rows have come with a line.
 func (i *input) place(line int) int {
 	if i.made != nil {
-		return i.last + 1 - line
+		return i.places[line]
 	}
 	return line
 }

@@ -40,8 +40,8 @@ func (u *Undo) Bind(cmd *cobra.Command) {
 	u.bind(cmd, "job", "results", "concurrency", "rate", "max-errors")
 }
 
-// Run takes back each row that the run has done, the last one first, as a run of its own: it resumes, and writes a
-// result for each row. Rows that the run did not do are left out, except those of which nobody knows.
+// Run takes back each row that the run has done, as a run of its own: it resumes, and writes a result for each row.
+// Rows that the run did not do are left out, except those of which nobody knows.
 func (u Undo) Run(ctx context.Context, s *session.Session, cmd *cobra.Command, args []string) (err error) {
 	if err := u.checkOutput(s); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (u Undo) Run(ctx context.Context, s *session.Session, cmd *cobra.Command, a
 		return err
 	}
 	if !u.DryRun {
-		question := fmt.Sprintf("Undo %s at %s?", display.Plural(done.count, "row", "rows")+" of "+path,
+		question := fmt.Sprintf("Undo %s at %s?", display.Plural(len(done.order), "row", "rows")+" of "+path,
 			connection.Target())
 		if err := command.Confirm(ctx, s.Streams, u.Yes, question); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (u Undo) Run(ctx context.Context, s *session.Session, cmd *cobra.Command, a
 	}
 	undo := u.Flags
 	undo.File, undo.Job, undo.Results = path, "", undoPath(path)
-	in := &input{name: path, format: rows.JSONL, allowEmpty: true, made: done.rows(), last: len(done.lines) - 1}
+	in := &input{name: path, format: rows.JSONL, allowEmpty: true, made: done.rows(), places: done.places()}
 	err = runRows(ctx, s, undo, Work{Name: undoRun, Parse: func(row rows.Row) (operation.Task, error) {
 		result, err := done.result(row.Object)
 		if err != nil {
@@ -140,18 +140,24 @@ func (u Undo) open(path string, connection session.Connection) (*doneRows, error
 	last, at := make([]operation.Action, len(d.lines)), int64(0)
 	err = eachLine(d.file, func(_ int, line []byte) error {
 		if result, err := d.result(line); err == nil && result.Row < len(d.lines) {
-			d.note(result, span{at, int64(len(line))})
-			last[result.Row] = result.Action
+			d.lines[result.Row], last[result.Row] = span{at, int64(len(line))}, result.Action
+			if result.Outcome == Failed {
+				d.lines[result.Row] = span{}
+			}
 		}
 		at += int64(len(line))
 		return nil
 	})
-	for _, action := range last {
+	for row, action := range last {
 		if action != "" {
 			d.actions[action]++
 		}
+		if d.lines[row].length > 0 {
+			d.order = append(d.order, row)
+		}
 	}
-	if isOlder := d.count > 0 && len(d.actions) == 0 && !known.states.has(unknown); err == nil && isOlder {
+	slices.SortFunc(d.order, func(a, b int) int { return cmp.Compare(d.lines[b].at, d.lines[a].at) })
+	if isOlder := len(d.order) > 0 && len(d.actions) == 0 && !known.states.has(unknown); err == nil && isOlder {
 		err = command.Usagef("The results of this run do not say what it has done, because an earlier version of " +
 			"perksctl wrote them. So it cannot be undone.")
 	}
@@ -165,7 +171,7 @@ func (u Undo) open(path string, connection session.Connection) (*doneRows, error
 type doneRows struct {
 	file    *os.File
 	lines   []span // by the number of the row: its last result in the file; empty if the row failed
-	count   int64
+	order   []int  // the rows, the one that was done last first: a record that several changed goes back that way
 	actions Actions
 	redeems bool // the run redeems, so that this is what a row did whose result does not say it
 }
@@ -181,26 +187,21 @@ func (d *doneRows) result(line []byte) (Result, error) {
 	return result, err
 }
 
-func (d *doneRows) note(result Result, line span) {
-	if result.Outcome == Failed {
-		line = span{}
+// places returns the place of each row in the order, from 1, by the number of the row.
+func (d *doneRows) places() []int {
+	places := make([]int, len(d.lines))
+	for i, row := range d.order {
+		places[row] = i + 1
 	}
-	if d.lines[result.Row].length > 0 {
-		d.count--
-	}
-	if d.lines[result.Row] = line; line.length > 0 {
-		d.count++
-	}
+	return places
 }
 
-// rows yields the result of each row as an object, the last row first: a record that several rows changed goes back
-// the way that it came. A later run of the same rows may add results, so a row keeps its own line.
+// rows yields the result of each row as an object. A later run of the same rows may add results, so a row keeps its own
+// line.
 func (d *doneRows) rows() iter.Seq2[rows.Row, error] {
 	return func(yield func(rows.Row, error) bool) {
-		for row, line := range slices.Backward(d.lines) {
-			if line.length == 0 {
-				continue
-			}
+		for _, row := range d.order {
+			line := d.lines[row]
 			text := make(json.RawMessage, line.length)
 			if _, err := d.file.ReadAt(text, line.at); err != nil && !errors.Is(err, io.EOF) {
 				yield(rows.Row{}, command.BadFile("The results cannot be read", err))

@@ -336,7 +336,11 @@ func (t *task) found(ctx context.Context, c *client.Client, etag string) (operat
 		if i+1 < len(versions) && versions[i+1].ETag != nil {
 			done.ETagBefore = *versions[i+1].ETag
 		}
-		return t.outcome(done), nil
+		o := t.outcome(done)
+		if o.ETagBefore == "" { // it is older than the history
+			o.Before, o.After = version.Before, version.After
+		}
+		return o, nil
 	}
 	return t.nothing(etag), nil
 }
