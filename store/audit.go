@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -205,6 +207,10 @@ func (q AuditQuery) union(d *Dialect, redemptions, entries AuditFilter) (text st
 	if conditions, wanted := q.entryConditions(); wanted {
 		add(d.AuditEntries, entries, conditions)
 	}
+	// Only those of a listing can be found by a position.
+	if conditions, wanted := q.importConditions(); wanted && (q.Subject != "" || len(entries.Conditions) == 0) {
+		add(d.auditImports(), entries, conditions)
+	}
 	return strings.Join(parts, ` UNION ALL `), args
 }
 
@@ -263,6 +269,37 @@ func (q AuditQuery) entryConditions() ([]auditCondition, bool) {
 	conditions = append(conditions, matching("actor", actor, isPrefix)...)
 	action, isPrefix := auditPattern(q.Action)
 	return append(conditions, matching("action", action, isPrefix)...), q.Action != ActionRedeem
+}
+
+// auditImports is AuditEntries for what imports made of listings.
+func (d *Dialect) auditImports() AuditSource {
+	source := AuditSource{Columns: maps.Clone(d.AuditEntries.Columns)}
+	source.Select = strings.NewReplacer(`a.action`, `'`+ActionImportProperty+`' AS action`,
+		`a.subject`, `'`+propertyPrefix+`' || a.property AS subject`, `audit AS a`, `imported_properties AS a`,
+		`a.redemption`, `a.row`).Replace(d.AuditEntries.Select)
+	source.Columns["property"] = `a.property`
+	return source
+}
+
+// importConditions returns the conditions on what imports made of listings, or false if that is not asked for. It is
+// asked for by one listing, or by the action: the entry of an import stands for all its listings.
+func (q AuditQuery) importConditions() (conditions []auditCondition, isWanted bool) {
+	id, isProperty := strings.CutPrefix(q.Subject, propertyPrefix)
+	action, isPrefix := auditPattern(q.Action)
+	isAction := action == ActionImportProperty || isPrefix && strings.HasPrefix(ActionImportProperty, action)
+	if !isAction || q.Subject == "" && action == "" || q.Subject != "" && !isProperty {
+		return nil, false
+	}
+	conditions = q.timeConditions()
+	if isProperty {
+		number, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			return nil, false
+		}
+		conditions = append(conditions, auditCondition{"property", "=", number})
+	}
+	actor, isPrefix := auditPattern(q.Actor)
+	return append(conditions, matching("actor", actor, isPrefix)...), true
 }
 
 // redemptionConditions returns the conditions on redemptions, or false if none of them can match.

@@ -46,7 +46,7 @@ func (d *Dialect) movableEntries() string {
 				WHERE later.subject = a.subject AND later.action = a.action
 					AND later.` + d.AuditID + ` > a.` + d.AuditID + `)
 			ELSE true END
-		ORDER BY a.at, a.` + d.AuditID
+		UNION ALL ` + d.auditImports().Select + ` WHERE a.at < $1` + d.AuditOldestFirst
 }
 
 func (o Operations) MovableAudit(ctx context.Context, before time.Time) iter.Seq2[AuditEntry, error] {
@@ -77,8 +77,19 @@ const removedAtOnce = 200
 
 func (o Operations) RemoveArchived(ctx context.Context, entries []AuditEntry) (removed int64, err error) {
 	entries = slices.SortedFunc(slices.Values(entries), func(a, b AuditEntry) int {
-		return cmp.Compare(a.Number, b.Number)
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Subject, b.Subject))
 	})
+	isImport := func(e AuditEntry) bool { return e.Action == ActionImportProperty }
+	imports := slices.DeleteFunc(slices.Clone(entries), func(e AuditEntry) bool { return !isImport(e) })
+	for some := range slices.Chunk(imports, removedAtOnce) {
+		n, err := writeFor(ctx, o, "remove archived entries", func(tx Tx) (int64, error) {
+			return o.removeImports(tx, some)
+		})
+		if removed += n; err != nil {
+			return removed, err
+		}
+	}
+	entries = slices.DeleteFunc(entries, isImport)
 	for len(entries) > 0 {
 		var through, n int64
 		err := o.db.Write(ctx, "remove archived entries", func(tx Tx) (err error) {
@@ -96,6 +107,44 @@ func (o Operations) RemoveArchived(ctx context.Context, entries []AuditEntry) (r
 		entries = entries[left:]
 	}
 	return removed, nil
+}
+
+// removeImports removes entries for what imports made of listings. Removing the entry of the import, which comes later,
+// says that they are gone.
+func (o Operations) removeImports(tx Tx, entries []AuditEntry) (removed int64, err error) {
+	archived := map[string]AuditEntry{}
+	name := func(e AuditEntry) string { return fmt.Sprint(e.Number, " ", e.Subject) }
+	var keys []string
+	var args []any
+	for _, entry := range entries {
+		var id int64
+		if _, err := fmt.Sscanf(entry.Subject, propertyPrefix+"%d", &id); err != nil {
+			return 0, fmt.Errorf("the entry %d of the file is of %q, not of a property", entry.Number, entry.Subject)
+		}
+		archived[name(entry)] = entry
+		args = append(args, id, entry.Number)
+		keys = append(keys, fmt.Sprintf(`(CAST($%d AS bigint), CAST($%d AS bigint))`, len(args)-1, len(args)))
+	}
+	source := o.db.auditImports()
+	where := ` WHERE (property, ` + o.db.AuditID + `) IN (VALUES ` + strings.Join(keys, `, `) + `)`
+	for row, err := range Each(tx, scanAuditEntry, source.Select+where, args...) {
+		if err != nil {
+			return 0, err
+		}
+		if !sameEntry(archived[name(row)], row) {
+			return 0, otherArchive(row)
+		}
+	}
+	if err := lock(tx, o.db.BeginRemoving); err != nil {
+		return 0, err
+	}
+	removed, err = tx.Exec(`DELETE FROM imported_properties`+where, args...)
+	return removed, cmp.Or(err, lock(tx, o.db.EndRemoving))
+}
+
+func otherArchive(row AuditEntry) error {
+	return fmt.Errorf("the entry %d of the file is not that of the database: the file is the archive of another one",
+		row.Number)
 }
 
 // removeSome removes those of the entries, in the order of their numbers, that are among the first rows from there on.
@@ -133,8 +182,7 @@ func (o Operations) removeSome(tx Tx, entries []AuditEntry) (through, removed in
 		})
 		switch {
 		case isArchived && !sameEntry(entries[i], row):
-			return 0, 0, fmt.Errorf("the entry %d of the file is not that of the database: "+
-				"the file is the archive of another one", row.Number)
+			return 0, 0, otherArchive(row)
 		case isArchived:
 			first, end = cmp.Or(first, row.Number), row.Number
 		default:

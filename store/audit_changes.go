@@ -11,20 +11,35 @@ import (
 )
 
 // The entry of an update has the changed fields alone: before as they were, after as they are. So every version of a
-// listing follows from its entries: a creation, a restore and a deletion have the whole record, and each update changes
-// the one that the entry before it left. If something else has changed the listing since, as an import does, the next
-// update has the whole record as it was before. No update changes the id of a listing, so only a whole record has it.
+// listing follows from its entries: a creation, an import, a restore and a deletion have the whole record, and each
+// update changes the one that the entry before it left. If something without an entry has changed the listing since,
+// such as an import of a former version, the next update has the whole record as it was before. Every wholeEvery
+// updates, one has the whole record as it is after, so that no version is far from a whole record. No update changes
+// the id of a listing, so only a whole record has it.
 
-// auditedListing is a listing with the digest of the record that its last entry left.
+const wholeEvery = 32
+
+// auditedListing is a listing with the digest of the record that its last entry left, and how many updates since the
+// last entry with a whole record.
 type auditedListing struct {
 	PropertyRecord
-	digest []byte // nil without such an entry
+	digest  []byte // nil without such an entry
+	updates int
 }
+
+const selectAudited = `SELECT audited, ` + PropertyColumns + ` FROM properties WHERE id = $1`
 
 func scanAuditedListing(r Scanner) (l auditedListing, err error) {
 	l.PropertyRecord, err = ScanProperty(ScanAfter(r, &l.digest))
+	l.updates = wholeEvery // unknown: a former version wrote no number
+	if len(l.digest) > sha256.Size {
+		l.digest, l.updates = l.digest[:sha256.Size], int(l.digest[sha256.Size])
+	}
 	return l, err
 }
+
+// auditedAs is what scanAuditedListing reads. A former version takes it for the digest of another record.
+func auditedAs(encoded []byte, updates int) []byte { return append(digestOf(encoded), byte(updates)) }
 
 // digestOf identifies an encoded record.
 func digestOf(encoded []byte) []byte {
@@ -32,11 +47,18 @@ func digestOf(encoded []byte) []byte {
 	return sum[:]
 }
 
-// updateEntry returns what the entry of an update says was before it, and is after it. Both are encoded records.
-func (l auditedListing) updateEntry(before, after []byte) (was, is json.RawMessage, err error) {
+// isAudited tells whether the listing is as its last entry left it.
+func (l auditedListing) isAudited() (bool, error) {
+	encoded, err := json.Marshal(l.PropertyRecord)
+	return bytes.Equal(l.digest, digestOf(encoded)), err
+}
+
+// updateEntry returns what the entry of an update says was before it, and is after it, and what to store as audited.
+// Both records are encoded.
+func (l auditedListing) updateEntry(before, after []byte) (was, is json.RawMessage, audited []byte, err error) {
 	var old, new map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal(before, &old), json.Unmarshal(after, &new)); err != nil {
-		return nil, nil, fmt.Errorf("compare property %d with what it was: %w", l.ID, err)
+		return nil, nil, nil, fmt.Errorf("compare property %d with what it was: %w", l.ID, err)
 	}
 	for name, value := range old {
 		if bytes.Equal(value, new[name]) {
@@ -44,11 +66,16 @@ func (l auditedListing) updateEntry(before, after []byte) (was, is json.RawMessa
 			delete(new, name)
 		}
 	}
-	if is, err = json.Marshal(new); err != nil || !bytes.Equal(l.digest, digestOf(before)) {
-		return before, is, err
+	was, errOld := json.Marshal(old)
+	is, errNew := json.Marshal(new)
+	updates := l.updates + 1
+	switch {
+	case !bytes.Equal(l.digest, digestOf(before)):
+		was, updates = before, 0
+	case updates >= wholeEvery:
+		is, updates = after, 0
 	}
-	was, err = json.Marshal(old)
-	return was, is, err
+	return was, is, auditedAs(after, updates), errors.Join(errOld, errNew)
 }
 
 // completeUpdates sets After of listings' updates to the whole listing, as it is now or was when it was deleted, or to

@@ -52,6 +52,8 @@ type Dialect struct {
 	EmptyIndex string // a statement that empties the table derived from perks
 
 	JSONObject                    string // the function that makes a JSON object of names and values
+	JSONValue, JSONTexts          string // a value as the text of JSON; a list as what JSONObject takes
+	RowPlace, RowPlaceType        string // column that says where a version of a row is, and its type
 	OnCommitDrop                  string // ends the definition of a temporary table
 	Stock                         string // joins perk_stock AS s to perks AS p
 	Redemptions, PerkOfRedemption string // what follows FROM: redemptions AS r, and its id of the perk
@@ -79,6 +81,7 @@ type Dialect struct {
 
 	AuditRedemptions, AuditEntries AuditSource
 	AuditID                        string // column of audit that numbers its rows
+	NextAuditID                    string // a value of it for an entry that is about to be added
 	AuditOldestFirst               string // ORDER BY for the union of AuditRedemptions and AuditEntries
 	AuditInCommitOrder             string // the same; an entry comes after all that its transaction has seen
 

@@ -102,6 +102,17 @@ func PropertyNotThere(id int64, at time.Time) error {
 	return api.Errorf(api.CodeNotFound, "There was no property %d at %s.", id, at.UTC().Format(time.RFC3339Nano))
 }
 
+// PropertyNotKnown says that nothing is known of a property at a time. Its history begins at since, or is empty if that
+// is zero.
+func PropertyNotKnown(id int64, at, since time.Time) error {
+	begins := "has no entries"
+	if !since.IsZero() {
+		begins = "begins at " + since.UTC().Format(time.RFC3339Nano)
+	}
+	return api.Errorf(api.CodeNotFound, "Nobody knows what property %d was at %s: its history %s.", id,
+		at.UTC().Format(time.RFC3339Nano), begins)
+}
+
 // NoPropertyVersion says that the history of a property does not have a version.
 func NoPropertyVersion(id int64) error {
 	return api.Errorf(api.CodeNotFound, "The history of property %d has no such version.", id)

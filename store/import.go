@@ -136,12 +136,12 @@ func (o Operations) ImportProperties(
 	ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time,
 ) (Imported, error) {
 	properties := newImport("properties", by, at, rows, partialProperties.columns, partialProperties.values)
-	properties.merge = o.mergeProperties
+	properties.merge = func(tx Tx) (created, changed int64, err error) { return o.mergeProperties(tx, by, at) }
 	return o.db.Import(ctx, properties)
 }
 
 // mergeProperties locks the known listings of partial records before it reads their fields.
-func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
+func (o Operations) mergeProperties(tx Tx, by Actor, at time.Time) (created, changed int64, err error) {
 	if err := lock(tx, o.db.LockNewProperties); err != nil {
 		return 0, 0, err
 	}
@@ -154,18 +154,88 @@ func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
 	}
 	fields := strings.TrimPrefix(PropertyColumns, "id, ")
 	derived := `, new.city_fold, CAST(new.words AS ` + o.db.WordsType + `), new.price_key, new.word_bits`
+	differs := `(` + Of("old", fields) + `) IS DISTINCT FROM (` + Of("new", fields) + `)`
+	err = Run(tx.Exec, Step{Text: `CREATE TEMP TABLE written (seq bigint, place ` + o.db.RowPlaceType +
+		`, before text) ` + o.db.OnCommitDrop})
+	for isMissed := true; isMissed && err == nil; {
+		var known, written int64
+		err = Run(tx.Exec,
+			Step{Count: &known, Text: `
+				INSERT INTO written SELECT new.seq, old.` + o.db.RowPlace + `, ` + o.db.changedJSON() + `
+				FROM staged AS new JOIN properties AS old ON old.id = new.id WHERE ` + differs},
+			Step{Count: &written, Text: `
+				UPDATE properties AS old
+					SET (` + fields + `, ` + derivedPropertyColumns + `) = (` + Of("new", fields) + derived + `)
+				FROM staged AS new JOIN written ON written.seq = new.seq
+				WHERE old.id = new.id AND old.` + o.db.RowPlace + ` = written.place`},
+		)
+		changed += written
+		if isMissed = written < known; err == nil && isMissed { // others have changed or deleted some meanwhile
+			_, err = tx.Exec(`
+				DELETE FROM written WHERE seq IN (
+					SELECT new.seq FROM staged AS new LEFT JOIN properties AS old ON old.id = new.id
+					WHERE old.id IS NULL OR ` + differs + `)`)
+		}
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	// The numbers of the entries are taken while the listings are locked, so that they are in the order of commits.
 	err = Run(tx.Exec,
-		Step{Count: &changed, Text: `
-			UPDATE properties AS old
-				SET (` + fields + `, ` + derivedPropertyColumns + `) = (` + Of("new", fields) + derived + `)
-			FROM staged AS new WHERE old.id = new.id
-				AND (` + Of("old", fields) + `) IS DISTINCT FROM (` + Of("new", fields) + `)`},
 		Step{Count: &created, Text: `
+			INSERT INTO written SELECT seq, NULL, NULL
+			FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`},
+		Step{Text: `
 			INSERT INTO properties (` + PropertyColumns + `, ` + derivedPropertyColumns + `)
 			SELECT ` + PropertyColumns + derived + `
-			FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`},
+			FROM staged AS new JOIN written ON written.seq = new.seq WHERE written.before IS NULL`},
+		Step{Args: []any{at, string(by)}, Text: `
+			INSERT INTO imported_properties (` + o.db.AuditID + `, at, actor, property, before, after)
+			SELECT ` + o.db.NextAuditID + `, $1, $2, new.id, written.before, ` + o.db.wholeJSON() + `
+			FROM staged AS new JOIN written ON written.seq = new.seq`},
 	)
 	return created, changed, err
+}
+
+// wholeJSON is SQL for the staged listing AS new as JSON.
+func (d *Dialect) wholeJSON() string {
+	var members []string
+	for name, column := range jsonOfProperty {
+		value := `new.` + column.Name
+		if column.Type == Texts {
+			value = fmt.Sprintf(d.JSONTexts, value)
+		}
+		members = append(members, `'`+name+`', `+value)
+	}
+	return d.JSONObject + `(` + strings.Join(members, `, `) + `)`
+}
+
+// changedJSON is SQL for the fields of a listing AS old that differ from the staged one AS new, as JSON.
+func (d *Dialect) changedJSON() string {
+	var members []string
+	for name, column := range jsonOfProperty {
+		value := `old.` + column.Name
+		if column.Type == Texts {
+			value = fmt.Sprintf(d.JSONTexts, value)
+		}
+		value = fmt.Sprintf(d.JSONValue, value)
+		members = append(members, `CASE WHEN old.`+column.Name+` IS DISTINCT FROM new.`+column.Name+
+			` THEN ',"`+name+`":' || `+value+` ELSE '' END`)
+	}
+	return `'{' || substr(` + strings.Join(members, ` || `) + `, 2) || '}'`
+}
+
+// jsonOfProperty yields the columns of PropertyColumns with the names of their fields.
+func jsonOfProperty(yield func(name string, column Column) bool) {
+	for i, name := range strings.Split(PropertyColumns, ", ") {
+		column := partialProperties.columns[len(rowColumns)+i]
+		if name == "id" {
+			name = "propertyId"
+		}
+		if !yield(name, column) {
+			return
+		}
+	}
 }
 
 // stagedPerkColumns maps PerkColumns to columns of the staging table. $1 is the zero time, for a time that the record

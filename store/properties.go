@@ -62,7 +62,7 @@ const (
 	selectProperty = `SELECT ` + PropertyColumns + ` FROM properties WHERE id = $1`
 	insertProperty = `INSERT INTO properties (` + auditedColumns + `) VALUES ` + auditedProperty
 	updateProperty = `UPDATE properties SET (` + auditedColumns + `) = ` + auditedProperty + ` WHERE id = $1`
-	// The last of auditedColumns is the digest of the record that the listing's last entry in the audit log leaves.
+	// The last of auditedColumns is what auditedAs makes of the record that the listing's last entry leaves.
 	auditedColumns  = PropertyColumns + `, ` + derivedPropertyColumns + `, audited`
 	auditedProperty = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
 )
@@ -79,7 +79,8 @@ func addProperty(tx Tx, p PropertyRecord) (added int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("encode property %d: %w", p.ID, err)
 	}
-	return tx.Exec(insertProperty+` ON CONFLICT (id) DO NOTHING`, append(storedPropertyValues(p), digestOf(encoded))...)
+	return tx.Exec(insertProperty+` ON CONFLICT (id) DO NOTHING`,
+		append(storedPropertyValues(p), auditedAs(encoded, 0))...)
 }
 
 // Of qualifies columns with the name of a table.
@@ -95,7 +96,7 @@ func (o Operations) Property(ctx context.Context, id int64) (PropertyRecord, err
 
 func (o Operations) lockProperty(tx Tx, id int64) (auditedListing, error) {
 	return OneOr(PropertyNotFound(id), tx, scanAuditedListing,
-		`SELECT audited, `+PropertyColumns+` FROM properties WHERE id = $1`+o.db.LockProperty, id)
+		selectAudited+o.db.LockProperty, id)
 }
 
 func (o Operations) CreateProperty(
@@ -213,11 +214,11 @@ func (o Operations) UpdateProperty(
 		if bytes.Equal(before, after) {
 			return nil
 		}
-		was, is, err := known.updateEntry(before, after)
+		was, is, audited, err := known.updateEntry(before, after)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(updateProperty, append(storedPropertyValues(property), digestOf(after))...); err != nil {
+		if _, err := tx.Exec(updateProperty, append(storedPropertyValues(property), audited)...); err != nil {
 			return err
 		}
 		return Audit(tx, at, by, ActionUpdateProperty, PropertySubject(id), was, is)

@@ -3,91 +3,326 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"example.com/perks/api"
 )
 
+// The history of a listing is its entries in the audit log, in the order of commits: every change takes its entry's
+// number while it has the listing locked. The times are those of many servers. audit_changes.go says which entries have
+// a whole record. The others follow from the nearest one that has.
+
 // listingEntry is an entry of the audit log about a listing.
 type listingEntry struct {
 	PropertyVersion
-	number int64
+	number        int64
+	before, after []byte // JSON; nil is null
+	isKnown       bool   // Before and After are set
 }
 
-// ofProperty are the entries of listing $1, as the index audit_of_property has them.
-const ofProperty = ` FROM audit WHERE subject = $1 AND subject >= 'property/' AND subject < 'property0'`
+// follows tells whether the entry changes what the entry before it left. Of other entries that is not certain, because
+// former versions imported without entries.
+func (e *listingEntry) follows() bool { return e.Action == ActionUpdateProperty && !isWhole(e.before) }
 
-// versions returns all that the audit log has of a listing, oldest first.
-func (o Operations) versions(q Querier, id int64) (known []listingEntry, err error) {
-	entries := Each(q, func(r Scanner) (e listingEntry, err error) {
-		var before, after *string
-		if err = r.Scan(&e.number, &e.At, &e.Actor, &e.Action, &before, &after); err != nil {
-			return e, err
-		}
-		var last *PropertyRecord
-		if len(known) > 0 {
-			last = known[len(known)-1].After
-		}
-		if before != nil && bytes.HasPrefix([]byte(*before), []byte(`{"propertyId"`)) {
-			last = new(PropertyRecord)
-			err = json.Unmarshal([]byte(*before), last)
-		}
-		if e.Before = last; err == nil && after != nil {
-			e.After = new(PropertyRecord)
-			if last != nil {
-				*e.After = last.clone()
-			}
-			err = json.Unmarshal([]byte(*after), e.After)
-		}
+// isWhole tells whether encoded is a whole record: no update changes the id.
+func isWhole(encoded []byte) bool { return bytes.HasPrefix(encoded, []byte(`{"propertyId"`)) }
+
+func scanListingEntry(r Scanner) (e listingEntry, err error) {
+	var before, after *string
+	if err = r.Scan(&e.number, &e.At, &e.Actor, &e.Action, &before, &after); err != nil {
 		return e, err
-	}, `SELECT `+o.db.AuditID+`, at, actor, action, before, after`+ofProperty+` ORDER BY `+o.db.AuditID,
-		PropertySubject(id))
-	for entry, err := range entries {
-		if err != nil {
-			return nil, err
-		}
-		known = append(known, entry)
 	}
-	return known, nil
+	if before != nil {
+		e.before = []byte(*before)
+	}
+	if after != nil {
+		e.after = []byte(*after)
+	}
+	switch {
+	case isWhole(e.after):
+		err = e.setAfter(new(PropertyRecord))
+	case isWhole(e.before):
+		err = e.setBefore(new(PropertyRecord))
+	}
+	return e, err
 }
 
-func (p PropertyRecord) clone() PropertyRecord {
-	p.Images = slices.Clone(p.Images)
-	for _, number := range []**float64{&p.Lat, &p.Lng} {
+// setAfter completes an entry that left a record, of which the entry may have a part.
+func (e *listingEntry) setAfter(left *PropertyRecord) (err error) {
+	if e.After, err = merged(left, e.after); err == nil && e.before != nil {
+		e.Before, err = merged(e.After, e.before)
+	}
+	return e.setKnown(err)
+}
+
+// setBefore completes an entry that found a record.
+func (e *listingEntry) setBefore(found *PropertyRecord) (err error) {
+	if e.Before, err = merged(found, e.before); err == nil && e.after != nil {
+		e.After, err = merged(e.Before, e.after)
+	}
+	return e.setKnown(err)
+}
+
+func (e listingEntry) known() bool { return e.isKnown }
+
+func (e *listingEntry) setKnown(err error) error {
+	if e.isKnown = err == nil; err != nil {
+		err = fmt.Errorf("read the entry %d of the audit log: %w", e.number, err)
+	}
+	return err
+}
+
+// merged returns the record with the encoded fields.
+func merged(record *PropertyRecord, encoded []byte) (*PropertyRecord, error) {
+	result := *record
+	result.Images = slices.Clone(result.Images) // the decoder writes where slices and pointers point
+	for _, number := range []**float64{&result.Lat, &result.Lng} {
 		if *number != nil {
 			*number = new(**number)
 		}
 	}
-	return p
+	return &result, json.Unmarshal(encoded, &result)
 }
 
-// ownerNow returns the owner of a listing, or the last one of a deleted one.
-func (o Operations) ownerNow(q Querier, id int64) (string, error) {
-	owner, err := One(q, ScanValue[string], `SELECT owner FROM properties WHERE id = $1`, id)
-	if !errors.Is(err, ErrNoRow) {
-		return owner, err
-	}
-	deleted, err := o.deletedProperty(q, id)
-	return deleted.Owner, err
-}
-
-// deletedProperty returns a listing as it was when it was deleted for the last time, or PropertyNotFound.
-func (o Operations) deletedProperty(q Querier, id int64) (deleted PropertyRecord, err error) {
-	encoded, err := o.lastDeleted(q, PropertySubject(id))
-	if errors.Is(err, ErrNoRow) {
-		return deleted, PropertyNotFound(id)
-	}
-	if err == nil {
-		if err = json.Unmarshal([]byte(encoded), &deleted); err != nil {
-			err = fmt.Errorf("read the deleted property %d: %w", id, err)
+// complete completes consecutive entries, oldest first, from those that are known.
+func complete(entries []listingEntry) error {
+	for i := 1; i < len(entries); i++ {
+		if last := entries[i-1]; !entries[i].isKnown && last.isKnown && last.After != nil {
+			if err := entries[i].setBefore(last.After); err != nil {
+				return err
+			}
 		}
 	}
-	return deleted, err
+	for i := len(entries) - 2; i >= 0; i-- {
+		if next := entries[i+1]; !entries[i].isKnown && next.isKnown && next.follows() {
+			if err := entries[i].setAfter(next.Before); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// history reads the history of one listing.
+type history struct {
+	Operations
+	q  Querier
+	id int64
+	// begin is the first entries of the log by their numbers, up to one with a whole record. What was before them may
+	// have been archived: then they follow from that one.
+	begin map[int64]listingEntry
+	first int64 // the number of the first entry that is known, and so are all after it
+}
+
+// historyOf reads where the history of a listing begins, if check allows the owner to read it.
+func (o Operations) historyOf(q Querier, id int64, check func(owner string) error) (history, error) {
+	h := history{Operations: o, q: q, id: id, begin: map[int64]listingEntry{}, first: math.MaxInt64}
+	current, err := One(q, scanAuditedListing, selectAudited, id)
+	isLiving := !errors.Is(err, ErrNoRow)
+	if !isLiving {
+		current.PropertyRecord, err = o.deletedProperty(q, id)
+	}
+	if err == nil {
+		err = check(current.Owner)
+	}
+	if err != nil {
+		return h, err
+	}
+	var entries []listingEntry
+	for most := int64(1); !slices.ContainsFunc(entries, listingEntry.known); most = wholeEvery {
+		last := int64(0)
+		if len(entries) > 0 {
+			last = entries[len(entries)-1].number
+		}
+		more, err := h.read(` > $3`, ``, last, 0, most)
+		if err != nil {
+			return h, err
+		}
+		if entries = append(entries, more...); int64(len(more)) == most {
+			continue
+		}
+		isCurrent, err := current.isAudited()
+		if n := len(entries); err == nil && isLiving && isCurrent && n > 0 && !entries[n-1].isKnown {
+			err = entries[n-1].setAfter(&current.PropertyRecord)
+		}
+		if err != nil {
+			return h, err
+		}
+		break
+	}
+	err = complete(entries)
+	for _, entry := range entries {
+		if entry.isKnown {
+			h.begin[entry.number], h.first = entry, min(h.first, entry.number)
+		}
+	}
+	return h, err
+}
+
+// ofAudit and ofImports are the entries of listing $1, which has id $2. The first repeats the condition of its index.
+const (
+	ofAudit   = `subject = $1 AND subject >= 'property/' AND subject < 'property0'`
+	ofImports = `property = $2`
+)
+
+// EntriesOfProperty is a statement for the entries of a listing that meet a condition, in the order of their numbers,
+// or the reverse. most says how many of each table are read.
+func (d *Dialect) EntriesOfProperty(columns, condition, descending, most string) string {
+	part := func(action, table, index, of string) string {
+		return `SELECT * FROM (
+			SELECT ` + d.AuditID + ` AS number, at, actor, ` + action + ` AS action, before, after
+			FROM ` + table + d.Indexed(index) + ` WHERE ` + of + ` AND ` + condition + `
+			ORDER BY ` + d.AuditID + descending + ` LIMIT ` + most + `) AS of_` + table
+	}
+	return `SELECT ` + columns + ` FROM (` + part(`action`, `audit`, `audit_of_property`, ofAudit) + ` UNION ALL ` +
+		part(`'`+ActionImportProperty+`'`, `imported_properties`, `imported_properties_in_order`, ofImports) +
+		`) AS entries`
+}
+
+// read returns entries after or before a number.
+func (h history) read(beyond, descending string, number, skip, take int64) ([]listingEntry, error) {
+	return All(h.q, scanListingEntry, h.db.EntriesOfProperty(`*`, h.db.AuditID+beyond, descending, `$4`)+
+		` ORDER BY number`+descending+` LIMIT $5 OFFSET $6`,
+		PropertySubject(h.id), h.id, number, skip+take, take, skip)
+}
+
+// before returns entries of the history before a number, newest first.
+func (h history) before(number, skip, take int64) ([]listingEntry, error) {
+	entries, err := h.read(` < $3`, ` DESC`, number, skip, take)
+	if i := slices.IndexFunc(entries, func(e listingEntry) bool { return e.number < h.first }); i >= 0 {
+		entries = entries[:i]
+	}
+	wanted := len(entries)
+	for most := int64(wholeEvery); err == nil && wanted > 0; most *= 4 {
+		last := &entries[len(entries)-1]
+		if known, isThere := h.begin[last.number]; isThere {
+			*last = known
+		}
+		if last.isKnown {
+			break
+		}
+		var older []listingEntry
+		if older, err = h.read(` < $3`, ` DESC`, last.number, 0, most); len(older) == 0 {
+			break
+		}
+		isBase := func(e listingEntry) bool { return e.isKnown || h.begin[e.number].isKnown }
+		if i := slices.IndexFunc(older, isBase); i >= 0 {
+			older = older[:i+1]
+		}
+		entries = append(entries, older...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(entries)
+	err = complete(entries)
+	slices.Reverse(entries)
+	return entries[:wanted], err
+}
+
+// count is capped at MaxCounted.
+func (h history) count() (total int64, isMore bool, err error) {
+	total, err = One(h.q, ScanValue[int64],
+		h.db.EntriesOfProperty(`count(*)`, h.db.AuditID+` >= $3`, ``, `$4`), PropertySubject(h.id), h.id, h.first,
+		MaxCounted+1)
+	return min(total, MaxCounted), total > MaxCounted, err
+}
+
+// asOf returns the listing as the last entry of that time or earlier left it.
+func (h history) asOf(at time.Time) (PropertyRecord, error) {
+	number, err := OneOr(nil, h.q, ScanValue[int64],
+		h.db.EntriesOfProperty(`number`, `at <= $3`, ` DESC`, `1`)+` ORDER BY number DESC LIMIT 1`,
+		PropertySubject(h.id), h.id, at)
+	if err != nil {
+		return PropertyRecord{}, err
+	}
+	first := h.begin[h.first]
+	switch {
+	case number == 0 && first.isKnown && first.Before == nil: // it was created later
+		return PropertyRecord{}, PropertyNotThere(h.id, at)
+	case number < h.first:
+		return PropertyRecord{}, PropertyNotKnown(h.id, at, first.At)
+	}
+	entries, err := h.before(number+1, 0, 1)
+	if err == nil && (len(entries) == 0 || entries[0].After == nil) {
+		err = PropertyNotThere(h.id, at)
+	}
+	if err != nil {
+		return PropertyRecord{}, err
+	}
+	return *entries[0].After, nil
+}
+
+// findVersion returns the newest version that is the wanted one. What an entry found may be a version too that no other
+// entry left.
+func (h history) findVersion(is func(api.Property) bool) (PropertyRecord, error) {
+	const most = 100
+	for number := int64(math.MaxInt64); ; {
+		entries, err := h.before(number, 0, most)
+		if err != nil {
+			return PropertyRecord{}, err
+		}
+		for _, entry := range entries {
+			for _, version := range []*PropertyRecord{entry.After, entry.Before} {
+				if version != nil && is(version.Property) {
+					return *version, nil
+				}
+			}
+		}
+		if len(entries) < most {
+			return PropertyRecord{}, NoPropertyVersion(h.id)
+		}
+		number = entries[most-1].number
+	}
+}
+
+// cursors encrypts the numbers of entries, which tell how much all partners do.
+func (h history) cursors() (cipher.Block, error) {
+	key, err := One(h.q, ScanValue[[]byte], `SELECT key FROM cursor_key`)
+	if err != nil {
+		return nil, err
+	}
+	own := sha256.Sum256(append([]byte("history"), key...))
+	return aes.NewCipher(own[:])
+}
+
+// cursorAfter returns the place after an entry. A block holds the id too, so that another listing refuses it.
+func (h history) cursorAfter(number int64) (*Cursor, error) {
+	cursors, err := h.cursors()
+	if err != nil {
+		return nil, err
+	}
+	place := binary.BigEndian.AppendUint64(nil, uint64(h.id)) // #nosec G115 -- the bits are the same
+	place = binary.BigEndian.AppendUint64(place, uint64(number))
+	cursors.Encrypt(place, place)
+	return &Cursor{ID: base64.RawURLEncoding.EncodeToString(place)}, nil
+}
+
+// entryOf reverses cursorAfter.
+func (h history) entryOf(cursor *Cursor) (int64, error) {
+	cursors, err := h.cursors()
+	if err != nil {
+		return 0, err
+	}
+	place, err := base64.RawURLEncoding.DecodeString(cursor.ID)
+	if err != nil || len(place) != aes.BlockSize {
+		return 0, ErrNoCursor
+	}
+	cursors.Decrypt(place, place)
+	if binary.BigEndian.Uint64(place) != uint64(h.id) { // #nosec G115 -- as above
+		return 0, ErrNoCursor
+	}
+	return int64(binary.BigEndian.Uint64(place[8:])), nil // #nosec G115 -- as above
 }
 
 func (o Operations) PropertyHistory(
@@ -96,36 +331,27 @@ func (o Operations) PropertyHistory(
 	return inSnapshot(ctx, o, "read the history of a property", o.db.SnapshotInOrder,
 		func(q Querier) (list List[PropertyVersion], err error) {
 			list.Items = []PropertyVersion{}
-			owner, err := o.ownerNow(q, query.ID)
+			h, err := o.historyOf(q, query.ID, query.Check)
 			if err == nil {
-				err = query.Check(owner)
+				list.Total, list.IsMore, err = h.count()
 			}
-			if err != nil {
+			number, skip, per := int64(math.MaxInt64), query.Window.Offset(), int64(query.Window.PerPage)
+			if err == nil && query.After != nil {
+				skip = 0
+				number, err = h.entryOf(query.After)
+			}
+			if err != nil || skip >= list.Total && !list.IsMore {
 				return list, err
 			}
-			known, err := o.versions(q, query.ID)
-			if err != nil {
-				return list, err
+			entries, err := h.before(number, min(skip, math.MaxInt32), per+1)
+			if err == nil && int64(len(entries)) > per {
+				entries = entries[:per]
+				list.Next, err = h.cursorAfter(entries[per-1].number)
 			}
-			slices.Reverse(known)
-			list.Total, list.IsMore = min(int64(len(known)), MaxCounted), len(known) > MaxCounted
-			skip := query.Window.Offset()
-			if query.After != nil {
-				skip = int64(slices.IndexFunc(known, func(e listingEntry) bool {
-					return strconv.FormatInt(e.number, 10) == query.After.ID
-				}) + 1)
-				if skip == 0 {
-					return list, ErrNoCursor
-				}
+			for _, entry := range entries {
+				list.Items = append(list.Items, entry.PropertyVersion)
 			}
-			for i := skip; i < int64(len(known)); i++ {
-				if len(list.Items) == query.Window.PerPage {
-					list.Next = &Cursor{ID: strconv.FormatInt(known[i-1].number, 10)}
-					break
-				}
-				list.Items = append(list.Items, known[i].PropertyVersion)
-			}
-			return list, nil
+			return list, err
 		})
 }
 
@@ -133,158 +359,11 @@ func (o Operations) PropertyAsOf(
 	ctx context.Context, id int64, at time.Time, check func(owner string) error,
 ) (PropertyRecord, error) {
 	return inSnapshot(ctx, o, "read a property as it was", o.db.SnapshotInOrder,
-		func(q Querier) (record PropertyRecord, err error) {
-			owner, err := o.ownerNow(q, id)
-			if err == nil {
-				err = check(owner)
-			}
+		func(q Querier) (PropertyRecord, error) {
+			h, err := o.historyOf(q, id, check)
 			if err != nil {
-				return record, err
+				return PropertyRecord{}, err
 			}
-			return o.propertyAsOf(q, id, at)
-		})
-}
-
-func (o Operations) propertyAsOf(q Querier, id int64, at time.Time) (PropertyRecord, error) {
-	known, err := o.versions(q, id)
-	if err != nil {
-		return PropertyRecord{}, err
-	}
-	for _, version := range slices.Backward(known) {
-		if !version.At.After(at) && version.After != nil {
-			return *version.After, nil
-		} else if !version.At.After(at) {
-			break
-		}
-	}
-	return PropertyRecord{}, PropertyNotThere(id, at)
-}
-
-func (o Operations) RestoreProperty(ctx context.Context, restoration PropertyRestoration) (RestoredProperty, error) {
-	// The version is found before the write begins, which would keep others waiting. It never changes.
-	var wanted PropertyRecord
-	var notFound error
-	isNamed := restoration.Is != nil || !restoration.AsOf.IsZero()
-	if isNamed {
-		wanted, notFound = o.versionToRestore(ctx, restoration)
-		if api.CodeOf(notFound) == api.CodeInternal {
-			return RestoredProperty{}, notFound
-		}
-	}
-	id := restoration.ID
-	return writeFor(ctx, o, "restore a property", func(tx Tx) (restored RestoredProperty, err error) {
-		if err := lock(tx, o.db.LockNewProperties); err != nil {
-			return restored, err
-		}
-		if restoration.Key != nil {
-			named, entry, err := knownKey(tx, restoration.ClientID, *restoration.Key, restoration.At)
-			if err == nil && named != id {
-				err = IdempotencyKeyReused(restoration.Key.Key)
-			}
-			if err == nil {
-				restored.PropertyRecord, err = wanted, notFound // which it was already
-				if entry != nil {
-					restored.PropertyRecord, err = o.asRestored(tx, *entry)
-				}
-				restored.Replayed = err == nil
-			}
-			if !errors.Is(err, ErrNoRow) {
-				return restored, err
-			}
-		}
-		known, err := o.lockProperty(tx, id)
-		isDeleted := api.CodeOf(err) == api.CodeNotFound
-		if isDeleted {
-			known.PropertyRecord, err = o.deletedProperty(tx, id)
-		}
-		if err == nil && restoration.Check != nil {
-			err = restoration.Check(known.PropertyRecord)
-		}
-		if err != nil {
-			return restored, err
-		}
-		target := known.PropertyRecord
-		switch {
-		case isNamed:
-			target = wanted
-			err = notFound
-		case !isDeleted:
-			err = PropertyNotDeleted(id)
-		}
-		if err != nil {
-			return restored, err
-		}
-		target.ID, target.Owner = id, known.Owner
-		restored.PropertyRecord = target
-		entry, err := o.putRestored(tx, restoration, known.PropertyRecord, target, isDeleted)
-		if err == nil && restoration.Key != nil {
-			err = keepKey(tx, restoration.ClientID, *restoration.Key, restoration.At, id, entry)
-		}
-		return restored, err
-	})
-}
-
-// putRestored writes a restored listing with its entry in the audit log, of which it returns the number; nil if it was
-// equal already.
-func (o Operations) putRestored(
-	tx Tx, restoration PropertyRestoration, known, target PropertyRecord, isDeleted bool,
-) (entry *int64, err error) {
-	var before any
-	if isDeleted {
-		added, err := addProperty(tx, target)
-		if err == nil && added == 0 { // another transaction added it meanwhile
-			err = PropertyNotDeleted(target.ID)
-		}
-		if err != nil {
-			return nil, err
-		}
-	} else {
-		was, errWas := json.Marshal(known)
-		is, errIs := json.Marshal(target)
-		if err := errors.Join(errWas, errIs); err != nil || bytes.Equal(was, is) {
-			return nil, err
-		}
-		if _, err := tx.Exec(updateProperty, append(storedPropertyValues(target), digestOf(is))...); err != nil {
-			return nil, err
-		}
-		before = known
-	}
-	subject := PropertySubject(target.ID)
-	if err := Audit(tx, restoration.At, restoration.By, ActionRestoreProperty, subject, before, target); err != nil {
-		return nil, err
-	}
-	number, err := One(tx, ScanValue[int64], `SELECT max(`+o.db.AuditID+`)`+ofProperty, subject)
-	return &number, err
-}
-
-// asRestored returns what an entry says that a listing was restored to.
-func (o Operations) asRestored(tx Tx, entry int64) (record PropertyRecord, err error) {
-	encoded, err := OneOr(fmt.Errorf("the audit log lacks the entry %d of a restored property", entry), tx,
-		ScanValue[string], `SELECT after FROM audit WHERE `+o.db.AuditID+` = $1`, entry)
-	if err == nil {
-		err = json.Unmarshal([]byte(encoded), &record)
-	}
-	return record, err
-}
-
-// versionToRestore finds the version that a restoration names.
-func (o Operations) versionToRestore(ctx context.Context, restoration PropertyRestoration) (PropertyRecord, error) {
-	return inSnapshot(ctx, o, "find the version to restore", o.db.SnapshotInOrder,
-		func(q Querier) (record PropertyRecord, err error) {
-			if restoration.Is == nil {
-				return o.propertyAsOf(q, restoration.ID, restoration.AsOf)
-			}
-			known, err := o.versions(q, restoration.ID)
-			for _, version := range slices.Backward(known) {
-				for _, record := range []*PropertyRecord{version.After, version.Before} {
-					if record != nil && restoration.Is(record.Property) {
-						return *record, nil
-					}
-				}
-			}
-			if err == nil {
-				err = NoPropertyVersion(restoration.ID)
-			}
-			return record, err
+			return h.asOf(at)
 		})
 }

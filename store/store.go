@@ -146,11 +146,14 @@ type Credentials interface {
 
 // AuditLog is who did what. New redemptions are entries too, derived from the redemptions.
 type AuditLog interface {
-	// Audit returns the matching entries, oldest first.
+	// Audit returns the matching entries, oldest first. What an import made of each listing, with ActionImportProperty,
+	// is part of a listing's entries, and otherwise returned only if the query has the action: the entry of the import
+	// stands for it.
 	Audit(ctx context.Context, query AuditQuery) iter.Seq2[AuditEntry, error]
 	// AuditSince is Audit for a reader that polls. It returns the entries committed after the position, and advances
 	// the position once the caller has read all of them without an error. Repeated calls return every entry exactly
 	// once, however late it is committed. Entries of one call are oldest first. Last applies only at the position "".
+	// After that, those of ActionImportProperty are returned only of one listing.
 	AuditSince(ctx context.Context, query AuditQuery, position *AuditPosition) iter.Seq2[AuditEntry, error]
 	// NextAudit returns the entries committed after a place and not after upTo, which is the current end if it is "".
 	// Of more than most it returns the first ones, and the place after each is the same for everybody; only listings of
@@ -190,7 +193,8 @@ type Importer interface {
 		at time.Time) (Imported, error)
 	ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by Actor, at time.Time) (Imported, error)
 	ImportUsers(ctx context.Context, rows iter.Seq2[User, error], by Actor, at time.Time) (Imported, error)
-	// ImportProperties returns ClientNotFound for an unknown owner.
+	// ImportProperties returns ClientNotFound for an unknown owner. Each listing that it creates or changes has its own
+	// entry in the audit log, which followers do not get.
 	ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time) (Imported,
 		error)
 }

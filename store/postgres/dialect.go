@@ -20,6 +20,10 @@ var dialect = &store.Dialect{
 	StockPerk:        `perk_id`,
 	EmptyIndex:       `DELETE FROM perk_folds`,
 	JSONObject:       `json_build_object`,
+	JSONValue:        `coalesce(to_json(%s)::text, 'null')`,
+	JSONTexts:        `%s`,
+	RowPlace:         `ctid`,
+	RowPlaceType:     `tid`,
 	OnCommitDrop:     `ON COMMIT DROP`,
 	Stock:            `JOIN perk_stock AS s ON s.perk_id = p.id`,
 	Redemptions:      `redemptions AS r`,
@@ -67,6 +71,7 @@ var dialect = &store.Dialect{
 			"action": `a.action COLLATE "C"`},
 	},
 	AuditID:       `entry`,
+	NextAuditID:   `nextval('audit_entry_seq')`,
 	LockAudit:     `LOCK TABLE audit IN SHARE UPDATE EXCLUSIVE MODE`, // two archives at once; others read and add
 	BeginRemoving: `SELECT set_config('perks.archiving', 'on', true)`,
 	EndRemoving:   `SELECT set_config('perks.archiving', '', true)`,

@@ -52,7 +52,7 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 	}
 	if result.Created+result.Changed >= manyRecords {
 		db.vacuum(ctx, map[string]string{
-			"users": `users`, "categories": `categories, perks`, "properties": `properties`,
+			"users": `users`, "categories": `categories, perks`, "properties": `properties, imported_properties`,
 			"perks": `perks, perk_folds, perk_stock`,
 		}[i.Records])
 	}

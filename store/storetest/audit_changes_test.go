@@ -79,9 +79,17 @@ var auditChangesTests = []test{
 				After: asJSON(after),
 			}
 		}
+		imports := func(before, after any) store.AuditEntry {
+			return store.AuditEntry{
+				At: now, Actor: store.Operator, Action: store.ActionImportProperty, Before: asJSON(before),
+				After: asJSON(after),
+			}
+		}
 		f.sameEntries("property/1", []store.AuditEntry{
+			imports(nil, property(1, "owner")),
 			update(property(1, "owner"), map[string]any{"title": "One"}),
 			update(map[string]any{"title": "One"}, map[string]any{"title": "Two"}),
+			imports(map[string]any{"title": "Two", "city": "Leeds"}, imported),
 			update(imported, map[string]any{"title": "Three"}),
 			update(map[string]any{"lat": three.Lat, "city": "York"}, map[string]any{"lat": nil, "city": "Leeds"}),
 		})

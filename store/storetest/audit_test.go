@@ -25,6 +25,8 @@ var auditTests = []test{
 			func(store.PropertyRecord) error { return nil }))
 		must(f.restore(1, func(r *store.PropertyRestoration) { r.At = now.Add(2 * time.Second) }))(f)
 		f.sameEntries("property/1", []store.AuditEntry{
+			{At: now, Actor: store.Operator, Action: store.ActionImportProperty, Before: asJSON(nil),
+				After: asJSON(property(1, "owner"))},
 			{At: now, Actor: "client/owner", Action: store.ActionUpdateProperty, Before: asJSON(property(1, "owner")),
 				After: title},
 			{At: now.Add(time.Second), Actor: "client/owner", Action: store.ActionDeleteProperty,
@@ -172,7 +174,7 @@ var auditReadTests = []test{
 			{store.AuditQuery{Until: now}, []string{}},
 			{store.AuditQuery{Subject: "redemption/m-ann"}, []string{made, decided}},
 			{store.AuditQuery{Subject: "redemption/"}, []string{}},
-			{store.AuditQuery{Subject: "property/1"}, []string{updated, deleted}},
+			{store.AuditQuery{Subject: "property/1"}, []string{"property.import property/1", updated, deleted}},
 			{store.AuditQuery{Subject: "property/1", Last: 1}, []string{deleted}},
 			{store.AuditQuery{Actor: "client/shop"}, []string{made, other}},
 			{store.AuditQuery{Actor: "client/s*"}, []string{made, other}},

@@ -80,14 +80,14 @@ var propertyTests = []test{
 			f.Errorf("got %v, want the error of change itself", err)
 		}
 		f.equal("property", f.property(1), property(1, "owner"))
-		f.equal("audit", f.actions("property/1"), []string{})
+		f.equal("audit", f.actions("property/1"), []string{store.ActionImportProperty})
 	}},
 	{"an unchanged record is not written", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.update(1, func(p *store.PropertyRecord) error { return nil }))
 		f.must(f.update(1, retitle("Flat 1")))
-		f.equal("audit", f.actions("property/1"), []string{})
+		f.equal("audit", f.actions("property/1"), []string{store.ActionImportProperty})
 	}},
 	{"a property is deleted if check allows it", func(f *fixture) {
 		f.addClients("owner")

@@ -101,7 +101,7 @@ var raceTests = []test{
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 50})
 		f.equal("bedrooms", f.property(1).Bedrooms, 50)
-		f.equal("entries", len(f.actions("property/1")), 50)
+		f.equal("entries", len(f.actions("property/1")), 1+50)
 	}},
 	{"imports and updates of different fields of a property lose nothing", func(f *fixture) {
 		f.addClients("owner")
@@ -169,7 +169,8 @@ var raceTests = []test{
 		f.must(f.delete(1, nil))
 		counts := f.atOnce(10, func(int) error { return errOf(f.restore(1)) })
 		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeNotDeleted: 9})
-		f.equal("entries", f.actions("property/1"), []string{store.ActionDeleteProperty, store.ActionRestoreProperty})
+		f.equal("entries", f.actions("property/1"),
+			[]string{store.ActionImportProperty, store.ActionDeleteProperty, store.ActionRestoreProperty})
 	}},
 	{"10 requests disable a client at once: one does", func(f *fixture) {
 		f.addClients("a")

@@ -36,6 +36,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"Users", userTests},
 		{"Properties", propertyTests},
 		{"PropertyLists", propertyListTests},
+		{"PropertyHistory", propertyHistoryTests},
 		{"Credentials", credentialTests},
 		{"IDs", idTests},
 		{"Import", importTests},

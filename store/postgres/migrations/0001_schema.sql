@@ -212,8 +212,9 @@ CREATE TABLE properties (
     words       tsvector NOT NULL, -- of title, description, address, city and postcode, as store.Words splits them
     price_key   text COLLATE "C" NOT NULL, -- api.Price.SortKey
     word_bits   bigint NOT NULL, -- store.wordBits of the words
-    -- The digest of the record that the listing's last entry in the audit log leaves. If the listing has another record,
-    -- something without an entry of its own has changed it, such as an import.
+    -- The digest of the record that the listing's last entry in the audit log leaves, and a byte: the number of updates
+    -- since the last entry with a whole record. If the listing has another record, something without an entry of its own
+    -- has changed it, such as an import.
     audited     bytea
 );
 
