@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -123,7 +124,7 @@ func (m *many) orArgs(arguments cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// setChanges reads what is to be changed.
+// setChanges reads the changes.
 func (m *many) setChanges(typed []api.Member) (err error) {
 	if len(typed) == 0 {
 		return command.Usagef("Nothing to change: give at least one field, such as --set price_pw=+5%%.")
@@ -192,7 +193,7 @@ func (m *many) run(cmd *cobra.Command, file *bulk.Flags) error {
 	case isThere:
 		return m.resume(cmd.Context(), flags, connection, purpose)
 	case m.savePlan == "" && !flags.DryRun:
-		if err := m.mayAsk(cmd.Context(), connection); err != nil {
+		if err := m.mayAsk(cmd.Context(), "the properties that the query finds", connection); err != nil {
 			return err
 		}
 	}
@@ -221,9 +222,9 @@ func (m *many) place(flags *bulk.Flags, purpose string) error {
 }
 
 // mayAsk refuses a command that may not change anything, or would have to ask and cannot, before it reads anything.
-func (m *many) mayAsk(ctx context.Context, c session.Connection) error {
+func (m *many) mayAsk(ctx context.Context, what string, c session.Connection) error {
 	if !m.yes && !m.session.Streams.CanAsk() {
-		return command.Confirm(ctx, m.session.Streams, false, m.question("what is found", c))
+		return command.Confirm(ctx, m.session.Streams, false, m.question(what, c))
 	}
 	return m.session.MayChange(ctx)
 }
@@ -287,7 +288,7 @@ func (m *many) runPlan(cmd *cobra.Command, flags bulk.Flags, c session.Connectio
 		if start.Done == start.Rows {
 			return nil
 		}
-		if err := m.mayAsk(ctx, c); err != nil {
+		if err := m.mayAsk(ctx, "the properties of "+p.path, c); err != nil {
 			return err
 		}
 		left, misfits := int64(0), int64(0)
@@ -350,10 +351,12 @@ type planned struct {
 func (m *many) freeze(
 	ctx context.Context, flags bulk.Flags, c session.Connection, filter api.PropertyFilter, purpose string,
 ) error {
-	w := &planWriter{purpose: purpose, fields: m.changes.Fields(), deletes: m.deletes}
-	if m.deletes {
-		w.fields = deletionShows
+	w := &planWriter{purpose: purpose, changes: m.changes.Fields()}
+	isChanged := func(field string) bool { return slices.Contains(w.changes, field) }
+	if w.shows = []string{"title"}; m.deletes {
+		w.shows = []string{"title", "city", "price_pw"}
 	}
+	w.shows = slices.DeleteFunc(w.shows, isChanged)
 	dir := filepath.Dir(flags.File)
 	if flags.DryRun {
 		dir = os.TempDir()
@@ -477,7 +480,7 @@ func (m *many) read(
 		}
 	}
 	if len(problems) > 0 {
-		return f, &command.UsageError{Message: "Nothing was changed, because some properties cannot be changed so.",
+		return f, &command.UsageError{Message: "Nothing was changed, because some properties cannot take the change.",
 			Fields: problems}
 	}
 	if !filter.Own {
@@ -490,9 +493,9 @@ func (m *many) read(
 		}
 	}
 	if f.found == 0 {
-		text := "None of your properties fits the query."
+		text := "The query finds none of your properties."
 		if f.others != "" {
-			text += " It finds " + f.others + " of others."
+			text += " Of others, it finds " + f.others + "."
 		}
 		return f, api.Errorf(api.CodeNotFound, "%s Nothing was sent.", text)
 	}

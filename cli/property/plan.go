@@ -22,8 +22,9 @@ import (
 )
 
 // A plan is a CSV file of listings to change or to delete, as they were when it was made: a row has the id and the
-// ETag of one, and each field before and, for a change, after. The header of the last column ends in a hash of the
-// file, in which the hash itself counts as zeros. The cells there name the command and the server that it is for.
+// ETag of one, fields that show which it is, and each field that is changed before and after. The header of the last
+// column ends in a hash of the file, in which the hash itself counts as zeros. The cells there name the command and the
+// server that it is for.
 const (
 	beforePrefix = "before_"
 	hashPrefix   = "plan_sha256_"
@@ -32,9 +33,6 @@ const (
 )
 
 var zeros = strings.Repeat("0", hashLength)
-
-// deletionShows are the fields that a plan of deletions shows.
-var deletionShows = []string{"title", "city", "price_pw"}
 
 // planColumns are the columns of a plan. An empty cell is the empty text, as others are what the field will be.
 func planColumns() *bulk.KnownColumns {
@@ -54,11 +52,11 @@ func isPlanned(row rows.Row) bool {
 // planWriter writes a plan to a temporary file in the directory of its path.
 type planWriter struct {
 	purpose string
-	fields  []string // to show before or, if they are changed, before and after
-	deletes bool
-	rows    int64
+	shows   []string // fields that stay as they are
+	changes []string // fields
 
-	hasETags bool // of the rows
+	rows     int64
+	hasETags bool
 
 	file   *os.File
 	hash   hash.Hash
@@ -81,10 +79,11 @@ func (w *planWriter) writeHeader(hasETags bool) (err error) {
 	if hasETags {
 		names = append(names, etagColumn)
 	}
-	for _, field := range w.fields {
-		if names = append(names, beforePrefix+field); !w.deletes {
-			names = append(names, field)
-		}
+	for _, field := range w.shows {
+		names = append(names, beforePrefix+field)
+	}
+	for _, field := range w.changes {
+		names = append(names, beforePrefix+field, field)
 	}
 	if err = w.cells.Write(append(names, hashPrefix+zeros)); err == nil {
 		err = w.cells.Flush()
@@ -112,10 +111,11 @@ func (w *planWriter) add(id api.PropertyID, now operation.PropertyVersion, after
 	if hasETag {
 		cells = append(cells, now.ETag)
 	}
-	for _, field := range w.fields {
-		if cells = append(cells, planCell(now.Record, field)); !w.deletes {
-			cells = append(cells, planCell(after, field))
-		}
+	for _, field := range w.shows {
+		cells = append(cells, planCell(now.Record, field))
+	}
+	for _, field := range w.changes {
+		cells = append(cells, planCell(now.Record, field), planCell(after, field))
 	}
 	return w.cells.Write(append(cells, w.purpose))
 }
@@ -185,7 +185,7 @@ type total struct {
 
 const maxExamples = 5
 
-// readPlan reads a plan, and refuses what is none or was edited.
+// readPlan reads a plan. It refuses other files, and a plan that was edited.
 func readPlan(path string) (p plan, err error) {
 	p.path = path
 	file, err := os.Open(path)
@@ -259,7 +259,7 @@ func (p *plan) add(field, before, after string) {
 	if at < 0 {
 		at, p.totals = len(p.totals), append(p.totals, total{field: field})
 	}
-	old, _ := api.ParseDecimal(before) // 0 for what is not a number
+	old, _ := api.ParseDecimal(before) // 0 for an odd value
 	changed, _ := api.ParseDecimal(after)
 	p.totals[at].before, p.totals[at].after = p.totals[at].before.Plus(old), p.totals[at].after.Plus(changed)
 }
@@ -280,7 +280,7 @@ func (p *plan) firstRows() []string {
 	return lines
 }
 
-// sums says what is changed in total.
+// sums says how each amount changes in total.
 func (p *plan) sums() (lines []string) {
 	for _, t := range p.totals {
 		difference, sign := t.after.Minus(t.before).Like(t.before), "+"

@@ -19,7 +19,7 @@ import (
 // written is a plan that sets fields of listings to these texts.
 func written(t *testing.T, field string, texts ...string) (path string) {
 	t.Helper()
-	w := &planWriter{purpose: "property update at http://x: --set 'a, \"b\"'", fields: []string{field, "lat"}}
+	w := &planWriter{purpose: "property update at http://x: --set 'a, \"b\"'", changes: []string{field, "lat"}}
 	if err := w.open(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
