@@ -215,6 +215,39 @@ func TestALostCreationIsRepeatedOnlyUnderAKeyThatCounts(t *testing.T) {
 	}
 }
 
+// TestARowWhoseCreationIsLostIsSentAgainOnlyUnderAKeyThatCounts runs the file twice, and then does not mind.
+func TestARowWhoseCreationIsLostIsSentAgainOnlyUnderAKeyThatCounts(t *testing.T) {
+	for _, ignoresKeys := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ignores keys %t", ignoresKeys), func(t *testing.T) {
+			t.Parallel()
+			l, x := newLossy(t)
+			l.done, l.ignoresKeys = true, ignoresKeys
+			file := write(t, filepath.Join(t.TempDir(), "flats.csv"), "title,price_pw\nFlat,1\n")
+			run := func(code, made int, more ...string) {
+				t.Helper()
+				r := x.run(append([]string{"property", "create", "--file", file}, more...)...)
+				for _, err := range l.Live.ExportProperties(t.Context()) {
+					if made--; err != nil {
+						t.Fatal(err)
+					}
+				}
+				isAdvised := strings.Contains(r.err, "or run again with --resend-unknown")
+				if r.code != code || made != 0 || isAdvised != (code == 7) {
+					t.Errorf("%d more expected: %+v", made, r)
+				}
+			}
+			if !ignoresKeys {
+				run(0, 1)
+				run(0, 1)
+				return
+			}
+			run(7, 1)
+			run(7, 1)
+			run(0, 2, "--resend-unknown")
+		})
+	}
+}
+
 // TestLostDecisionIsReadFromTheRedemption loses every reply to a decision, or every decision.
 func TestLostDecisionIsReadFromTheRedemption(t *testing.T) {
 	for _, test := range []struct {
