@@ -81,6 +81,7 @@ type Dialect struct {
 
 	AuditRedemptions, AuditEntries AuditSource
 	AuditID                        string // column of audit that numbers its rows
+	IndexedAuditID                 string // the same as only the index of histories has it
 	NextAuditID                    string // a value of it for an entry that is about to be added
 	AuditOldestFirst               string // ORDER BY for the union of AuditRedemptions and AuditEntries
 	AuditInCommitOrder             string // the same; an entry comes after all that its transaction has seen

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
@@ -144,7 +145,7 @@ func (o Operations) historyOf(q Querier, id int64, check func(owner string) erro
 		if len(entries) > 0 {
 			last = entries[len(entries)-1].number
 		}
-		more, err := h.read(` > $3`, ``, last, 0, most)
+		more, err := h.read(`>`, ``, last, 0, most)
 		if err != nil {
 			return h, err
 		}
@@ -178,27 +179,29 @@ const (
 // EntriesOfProperty is a statement for the entries of a listing that meet a condition, in the order of their numbers,
 // or the reverse. most says how many of each table are read.
 func (d *Dialect) EntriesOfProperty(columns, condition, descending, most string) string {
-	part := func(action, table, index, of string) string {
+	part := func(number, action, table, index, of string) string {
 		return `SELECT * FROM (
 			SELECT ` + d.AuditID + ` AS number, at, actor, ` + action + ` AS action, before, after
-			FROM ` + table + d.Indexed(index) + ` WHERE ` + of + ` AND ` + condition + `
-			ORDER BY ` + d.AuditID + descending + ` LIMIT ` + most + `) AS of_` + table
+			FROM ` + table + d.Indexed(index) + `
+			WHERE ` + of + ` AND ` + strings.ReplaceAll(condition, `number`, number) + `
+			ORDER BY ` + number + descending + ` LIMIT ` + most + `) AS of_` + table
 	}
-	return `SELECT ` + columns + ` FROM (` + part(`action`, `audit`, `audit_of_property`, ofAudit) + ` UNION ALL ` +
-		part(`'`+ActionImportProperty+`'`, `imported_properties`, `imported_properties_in_order`, ofImports) +
-		`) AS entries`
+	return `SELECT ` + columns + ` FROM (
+		` + part(d.IndexedAuditID, `action`, `audit`, `audit_of_property`, ofAudit) + ` UNION ALL ` +
+		part(d.AuditID, `'`+ActionImportProperty+`'`, `imported_properties`, `imported_properties_in_order`,
+			ofImports) + `) AS entries`
 }
 
 // read returns entries after or before a number.
 func (h history) read(beyond, descending string, number, skip, take int64) ([]listingEntry, error) {
-	return All(h.q, scanListingEntry, h.db.EntriesOfProperty(`*`, h.db.AuditID+beyond, descending, `$4`)+
+	return All(h.q, scanListingEntry, h.db.EntriesOfProperty(`*`, `number `+beyond+` $3`, descending, `$4`)+
 		` ORDER BY number`+descending+` LIMIT $5 OFFSET $6`,
 		PropertySubject(h.id), h.id, number, skip+take, take, skip)
 }
 
 // before returns entries of the history before a number, newest first.
 func (h history) before(number, skip, take int64) ([]listingEntry, error) {
-	entries, err := h.read(` < $3`, ` DESC`, number, skip, take)
+	entries, err := h.read(`<`, ` DESC`, number, skip, take)
 	if i := slices.IndexFunc(entries, func(e listingEntry) bool { return e.number < h.first }); i >= 0 {
 		entries = entries[:i]
 	}
@@ -212,7 +215,7 @@ func (h history) before(number, skip, take int64) ([]listingEntry, error) {
 			break
 		}
 		var older []listingEntry
-		if older, err = h.read(` < $3`, ` DESC`, last.number, 0, most); len(older) == 0 {
+		if older, err = h.read(`<`, ` DESC`, last.number, 0, most); len(older) == 0 {
 			break
 		}
 		isBase := func(e listingEntry) bool { return e.isKnown || h.begin[e.number].isKnown }
@@ -233,7 +236,7 @@ func (h history) before(number, skip, take int64) ([]listingEntry, error) {
 // count is capped at MaxCounted.
 func (h history) count() (total int64, isMore bool, err error) {
 	total, err = One(h.q, ScanValue[int64],
-		h.db.EntriesOfProperty(`count(*)`, h.db.AuditID+` >= $3`, ``, `$4`), PropertySubject(h.id), h.id, h.first,
+		h.db.EntriesOfProperty(`count(*)`, `number >= $3`, ``, `$4`), PropertySubject(h.id), h.id, h.first,
 		MaxCounted+1)
 	return min(total, MaxCounted), total > MaxCounted, err
 }
@@ -328,7 +331,7 @@ func (h history) entryOf(cursor *Cursor) (int64, error) {
 func (o Operations) PropertyHistory(
 	ctx context.Context, query PropertyHistoryQuery,
 ) (List[PropertyVersion], error) {
-	return inSnapshot(ctx, o, "read the history of a property", o.db.SnapshotInOrder,
+	return inSnapshot(ctx, o, "read the history of a property", o.db.Snapshot,
 		func(q Querier) (list List[PropertyVersion], err error) {
 			list.Items = []PropertyVersion{}
 			h, err := o.historyOf(q, query.ID, query.Check)
@@ -358,7 +361,7 @@ func (o Operations) PropertyHistory(
 func (o Operations) PropertyAsOf(
 	ctx context.Context, id int64, at time.Time, check func(owner string) error,
 ) (PropertyRecord, error) {
-	return inSnapshot(ctx, o, "read a property as it was", o.db.SnapshotInOrder,
+	return inSnapshot(ctx, o, "read a property as it was", o.db.Snapshot,
 		func(q Querier) (PropertyRecord, error) {
 			h, err := o.historyOf(q, id, check)
 			if err != nil {

@@ -120,7 +120,7 @@ func (o Operations) asRestored(tx Tx, entry int64) (record PropertyRecord, err e
 
 // versionToRestore finds the version that a restoration names.
 func (o Operations) versionToRestore(ctx context.Context, restoration PropertyRestoration) (PropertyRecord, error) {
-	return inSnapshot(ctx, o, "find the version to restore", o.db.SnapshotInOrder,
+	return inSnapshot(ctx, o, "find the version to restore", o.db.Snapshot,
 		func(q Querier) (PropertyRecord, error) {
 			h, err := o.historyOf(q, restoration.ID, func(string) error { return nil })
 			switch {

@@ -24,6 +24,10 @@ func withLater() []store.Migration { return append(knownMigrations(), later) }
 
 // migrateLater does what opening the database with the next version does.
 func migrateLater(ctx context.Context, address string, log *slog.Logger) error {
+	return migrateTo(ctx, address, withLater(), log)
+}
+
+func migrateTo(ctx context.Context, address string, known []store.Migration, log *slog.Logger) error {
 	config, err := parseAddress(address)
 	if err != nil {
 		return err
@@ -37,7 +41,7 @@ func migrateLater(ctx context.Context, address string, log *slog.Logger) error {
 		return err
 	}
 	defer pool.Close()
-	return migrate(ctx, pool, settings, withLater(), log)
+	return migrate(ctx, pool, settings, known, log)
 }
 
 // migrating is a program of the next version that migrates a database.
@@ -144,4 +148,16 @@ func TestAKilledMigrationIsRestarted(t *testing.T) {
 	}
 	noError(t, group.Wait())
 	requireLater(t, db)
+}
+
+// TestADatabaseOfTheFirstVersionIsUpgraded also has the version before it open what this one has upgraded.
+func TestADatabaseOfTheFirstVersionIsUpgraded(t *testing.T) {
+	t.Parallel()
+	address, log := storetest.PostgresDatabase(t), slog.New(slog.DiscardHandler)
+	first := knownMigrations()[:1]
+	noError(t, migrateTo(t.Context(), address, first, log))
+	db := openAt(t, address)
+	storetest.AddListings(t, db, 1)
+	storetest.Equal(t, "entries", read[int](t, db, `SELECT count(*) FROM imported_properties`), 1)
+	noError(t, migrateTo(t.Context(), address, first, log))
 }

@@ -71,11 +71,12 @@ var dialect = &store.Dialect{
 			FROM audit AS a`,
 		Columns: map[string]string{"at": `a.at`, "subject": `a.subject`, "actor": `a.actor`, "action": `a.action`},
 	},
-	AuditID:       `row`,
-	NextAuditID:   `(SELECT ifnull(max(row), 0) + 1 FROM audit)`,
-	BeginRemoving: `UPDATE audit_archived SET removing = 1`,
-	EndRemoving:   `UPDATE audit_archived SET removing = 0`,
-	AuditGone:     `UPDATE audit_archived SET row = max(row, $1, $2)`,
+	AuditID:        `row`,
+	IndexedAuditID: `row`,
+	NextAuditID:    `(SELECT ifnull(max(row), 0) + 1 FROM audit)`,
+	BeginRemoving:  `UPDATE audit_archived SET removing = 1`,
+	EndRemoving:    `UPDATE audit_archived SET removing = 0`,
+	AuditGone:      `UPDATE audit_archived SET row = max(row, $1, $2)`,
 	// A redemption sorts before other entries of the same instant, because it is made before it is decided.
 	AuditOldestFirst: ` ORDER BY at, source, seq`,
 	// An entry comes after the last redemption that there was.

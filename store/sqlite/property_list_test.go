@@ -29,3 +29,30 @@ func TestListsOfPropertiesAreReadOnIndexes(t *testing.T) {
 		}
 	})
 }
+
+// TestHistoriesAreReadOnTheirIndexes has two listings with many entries, and many with few.
+func TestHistoriesAreReadOnTheirIndexes(t *testing.T) {
+	db := openTemporary(t)
+	storetest.AddListings(t, db, 100)
+	execute(t, db, `
+		WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 2000)
+		INSERT INTO audit (at, actor, action, subject, before, after)
+		SELECT n * 1000000, 'operator', 'property.update', 'property/' || CASE n % 3 WHEN 2 THEN n ELSE n % 3 END,
+			CASE WHEN n % 16 = 0 THEN '{"propertyId":1}' ELSE '{"title":""}' END, '{"title":"New"}' FROM s`)
+	snapshot := func(work func(store.Querier) error) error { return db.snapshot(t.Context(), work) }
+	storetest.HistoryStatements(t, dialect, db.latest(t.Context()), snapshot, func(s storetest.PropertyStatement) {
+		if !strings.Contains(s.Text, "imported_properties") {
+			return
+		}
+		plan := must(explain(s.Querier.(view), s.Text, s.Args...))(t)
+		for _, want := range []string{"SEARCH audit USING INDEX audit_of_property (subject=?",
+			"SEARCH imported_properties USING INDEX imported_properties_in_order (property=?"} {
+			if !strings.Contains(strings.ReplaceAll(plan, "COVERING ", ""), want) {
+				t.Errorf("the plan lacks %q:\n%s\n%s", want, s.Text, plan)
+			}
+		}
+		if strings.Count(plan, "TEMP B-TREE") > 1 { // of the entries of both tables, which are few
+			t.Errorf("the entries of a table are sorted:\n%s\n%s", s.Text, plan)
+		}
+	})
+}

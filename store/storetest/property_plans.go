@@ -49,24 +49,12 @@ func PropertyStatements(t *testing.T, d *store.Dialect, latest store.Querier,
 	t.Helper()
 	var shown PropertyStatement
 	var count int
-	operations := store.NewOperations(store.Database{
-		Dialect: d,
-		Latest:  func(context.Context) store.Querier { return latest },
-		Snapshot: func(_ context.Context, work func(store.Querier) error) error {
-			return snapshot(func(q store.Querier) error {
-				shown.Querier = q
-				return work(shownQuerier{q, &shown, func(s PropertyStatement) {
-					count++
-					if strings.Contains(s.Text, "@budget") &&
-						s.Args[0].(store.Named)["budget"] == int64(math.MaxInt64) {
-						t.Errorf("a list with %s reads all:\n%s", s.List, s.Text)
-					}
-					show(s)
-				}})
-			})
-		},
-		Retry: func(error) bool { return false },
-		Fault: func(_ string, err error) error { return err },
+	operations := shownOperations(d, latest, snapshot, &shown, func(s PropertyStatement) {
+		count++
+		if strings.Contains(s.Text, "@budget") && s.Args[0].(store.Named)["budget"] == int64(math.MaxInt64) {
+			t.Errorf("a list with %s reads all:\n%s", s.List, s.Text)
+		}
+		show(s)
 	})
 	one, three := 1, 3
 	for _, filter := range []api.PropertyFilter{
@@ -103,6 +91,40 @@ func PropertyStatements(t *testing.T, d *store.Dialect, latest store.Querier,
 			}
 		}
 	}
+}
+
+// HistoryStatements reads the history of listing 1: the first page, one far inside, and what it was long ago. It shows
+// each statement before it is run.
+func HistoryStatements(t *testing.T, d *store.Dialect, latest store.Querier,
+	snapshot func(func(store.Querier) error) error, show func(PropertyStatement)) {
+	t.Helper()
+	shown := PropertyStatement{List: "history"}
+	operations := shownOperations(d, latest, snapshot, &shown, show)
+	anybody := func(string) error { return nil }
+	query := store.PropertyHistoryQuery{ID: 1, Window: store.Window{Page: 1, PerPage: 100}, Check: anybody}
+	for range 3 {
+		page := Must(operations.PropertyHistory(t.Context(), query))(t)
+		Equal(t, "versions", len(page.Items), 100)
+		query.After = page.Next
+	}
+	Must(operations.PropertyAsOf(t.Context(), 1, time.Unix(100, 0), anybody))(t)
+}
+
+// shownOperations shows each statement in shown before it is run.
+func shownOperations(d *store.Dialect, latest store.Querier, snapshot func(func(store.Querier) error) error,
+	shown *PropertyStatement, show func(PropertyStatement)) store.Operations {
+	return store.NewOperations(store.Database{
+		Dialect: d,
+		Latest:  func(context.Context) store.Querier { return latest },
+		Snapshot: func(_ context.Context, work func(store.Querier) error) error {
+			return snapshot(func(q store.Querier) error {
+				shown.Querier = q
+				return work(shownQuerier{q, shown, show})
+			})
+		},
+		Retry: func(error) bool { return false },
+		Fault: func(_ string, err error) error { return err },
+	})
 }
 
 type shownQuerier struct {

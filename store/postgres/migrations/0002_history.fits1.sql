@@ -19,4 +19,4 @@ CREATE OR REPLACE TRIGGER imported_properties_are_not_changed BEFORE UPDATE OR D
     FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
 
 -- The history of a listing, in the order of commits. The time is there to find what the listing was at a moment.
-CREATE INDEX CONCURRENTLY audit_of_property ON audit (subject, entry) INCLUDE (at) WHERE subject >= 'property/' AND subject < 'property0';
+CREATE INDEX CONCURRENTLY audit_of_property ON audit (subject, (entry + 0)) INCLUDE (at, entry) WHERE subject >= 'property/' AND subject < 'property0';
