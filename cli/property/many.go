@@ -327,16 +327,15 @@ type frozen struct {
 }
 
 func (f frozen) tell(s *command.Streams) {
-	text := fmt.Sprintf("The query finds %s of yours", display.Plural(f.found, "property", "properties"))
+	s.Note("The query finds %s of yours.", display.Plural(f.found, "property", "properties"))
 	if f.others != "" {
-		text += fmt.Sprintf("; %s of others cannot be changed and are left out", f.others)
+		s.Note("Left out, because others own them: %s.", f.others)
 	}
-	s.Note("%s.", text)
 	if f.gone > 0 {
-		s.Note("%s changed meanwhile, so that the query does not find them any more.", display.Count(f.gone))
+		s.Note("Left out, because the query no longer finds them: %s.", display.Count(f.gone))
 	}
 	if f.unchanged > 0 {
-		s.Note("%s would stay as they are, and are left out.", display.Count(f.unchanged))
+		s.Note("Left out, because they would stay as they are: %s.", display.Count(f.unchanged))
 	}
 }
 
