@@ -59,6 +59,7 @@ func newAPI(s *session.Session) *cobra.Command {
 			"  perksctl api PATCH update-property/42 --field title=Loft --field bedrooms=2\n" +
 			"  perksctl api -X POST perks/spa-day/redeem --raw-field user_id=42 --field metadata[seats][]=7\n" +
 			"  perksctl api get-property/42 --include --jq .headers.Etag\n" +
+			"  perksctl api POST partners/properties/42/restore --field as_of=2026-01-31T09:00:00Z\n" +
 			"  perksctl api PATCH update-property/42 --header 'If-Match: \"1f2e3d\"' --field title=Loft\n" +
 			"  perksctl api partners/perks --paginate --output jsonl",
 		Args:              cobra.ArbitraryArgs,
