@@ -166,8 +166,10 @@ func ReadLastEdit(
 		return nothing("Nothing to undo: nothing was saved here yet, and the service keeps no history.")
 	case err != nil:
 		return nil, PropertyVersion{}, err
+	case at < 0 && len(page.Data) == HistoryPage:
+		return nothing("Nothing to undo: none of the last %d changes of property %s is yours.", HistoryPage, id)
 	case at < 0:
-		return nothing("Nothing to undo: none of the last %d changes of property %s is yours.", len(page.Data), id)
+		return nothing("Nothing to undo: no change of property %s is yours.", id)
 	default:
 		last = page.Data[at]
 	}

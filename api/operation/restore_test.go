@@ -289,7 +289,7 @@ func TestUndoOfTheLastEdit(t *testing.T) {
 		{"an undone deletion", "acme updated One, acme deleted, other restored One", nil, false, "was restored"},
 		{"a creation", "acme created One", nil, false, "your last change was that property 42 was created"},
 		{"a restoration", "acme updated One, other deleted, acme restored One", nil, false, "was restored"},
-		{"somebody else's", "other created One, other updated Two", nil, false, "none of the last 2 changes"},
+		{"somebody else's", "other created One, other updated Two", nil, false, "no change of property 42 is yours"},
 		{"not kept", "acme created One, acme updated Two", nil, true, "keeps no history"},
 		{"kept", "acme created One, acme updated Two", kept, true, "Two → One"},
 		{"kept, overwritten", "acme created Three", kept, true, "conflict title"},

@@ -31,9 +31,9 @@ func TestWholeSession(t *testing.T) {
 		"redemptions", "filter", "status:pending", "approve", "yes", "clear filter", "void 2", "a mistake", "reject 1",
 		// find by title, by id and by name
 		":coffee", "1", ":user bob", "1", ":", "next", "",
-		// edit a property, with a mistake, and delete it
-		"properties", "7", "edit", ":bedrooms", "many", "3", ":send", "send", "delete", "yes", "delete", "7", "what",
-		"", "q")
+		// edit a property, with a mistake, delete it, restore it, and see its history
+		"properties", "7", "edit", ":bedrooms", "many", "3", ":send", "send", "delete", "yes", "delete", "7",
+		"restore", "save", "history", "3", "back", "back", "what", "", "q")
 	transcript = strings.ReplaceAll(transcript, w.URL, "http://service/v2")
 	transcript = strings.ReplaceAll(transcript, w.secret, "the secret")
 	transcript = imported.ReplaceAllString(transcript, "$1: when the test ran")

@@ -33,7 +33,7 @@ var orders = []order{
 	{"created_at", "When it was added", true, "oldest first", "newest first"},
 	{"updated_at", "When it was changed", true, "changed longest ago first", "changed last first"},
 	{"redeemed_at", "When it was redeemed", true, "oldest first", "newest first"},
-	{"at", "When it happened", true, "oldest first", "newest first"},
+	{"version", "Version", true, "oldest first", "newest first"}, // by no field: clocks differ
 	{"price_pw", "Price per week", false, "cheapest first", "dearest first"},
 	{"bedrooms", "Bedrooms", true, "fewest bedrooms first", "most bedrooms first"},
 	{"propertyId", "Id", true, "by id, lowest first", "by id, highest first"},

@@ -268,6 +268,10 @@ func (s *Screen) handleSave(sent screen.Sent[operation.PropertySaving]) tea.Cmd 
 	case operation.FoundRefused:
 		return s.refuse(err)
 	}
+	if api.CodeOf(err) == api.CodeNotDeleted {
+		return tea.Batch(s.closeEdit(),
+			screen.Tell(screen.Warning, "Not restored: property %s is not deleted any more.", s.shownID()))
+	}
 	if operation.IsVersionConflict(err) {
 		s.note("Not saved: somebody else changed the property, and it was not reloaded. %s.", s.retryHint("Retry"))
 		return nil

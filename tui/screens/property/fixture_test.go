@@ -28,6 +28,7 @@ type fixture struct {
 	proxy     *proxy
 	server    *servertest.Server
 	accounts  *tuitest.Accounts
+	owner     string
 	secret    string
 	colleague *client.Client // of the same partner, without the proxy
 }
@@ -48,7 +49,7 @@ func start(t *testing.T, id api.PropertyID, changes ...func(*tui.Options)) *fixt
 	server := servertest.Start(t)
 	owner, secret := server.Client()
 	server.ImportProperties(owner, flat())
-	o := &fixture{t: t, server: server, secret: secret, proxy: startProxy(t, server),
+	o := &fixture{t: t, server: server, owner: owner, secret: secret, proxy: startProxy(t, server),
 		accounts: tuitest.NewAccounts(t, nil)}
 	o.accounts.Add(screen.Profile{Name: "test", APIURL: o.proxy.url, ClientID: owner}, secret)
 	colleague, err := client.New(client.Config{BaseURL: server.URL, Tokens: token(server.TokenFor(owner, secret))})
@@ -84,6 +85,17 @@ func (o *fixture) commands() map[string]func(argument string) {
 			if _, err := o.colleague.DeleteProperty(o.t.Context(), "42", ""); err != nil {
 				o.t.Fatal(err)
 			}
+		},
+		"restored": func(string) {
+			_, _, _, err := o.colleague.RestoreProperty(o.t.Context(), "42", api.PropertyRestore{}, "", "k")
+			if err != nil {
+				o.t.Fatal(err)
+			}
+		},
+		"by another": func(object string) { // as the operator, who imports it
+			p := flat()
+			o.patch(object).Apply(&p)
+			o.server.ImportProperties(o.owner, p)
 		},
 		"stored": func(want string) {
 			stored, _, err := o.colleague.Property(o.t.Context(), "42")
@@ -195,6 +207,11 @@ func (d *proxy) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 		w.Write([]byte(`{"response":"Some values are not valid.","code":"validation_failed",
 			"errors":{"city":["is outside of our region"],"season":["is closed"]}}`))
 		return
+	case "keeps no history":
+		if strings.Contains(r.URL.Path, "/properties/") {
+			http.NotFound(w, r)
+			return
+		}
 	case "has no ETags":
 		reply := httptest.NewRecorder()
 		next.ServeHTTP(reply, r)
@@ -228,6 +245,11 @@ func (d *proxy) doesTo(r *http.Request) (does string, changed chan struct{}) {
 }
 
 func (d *proxy) record(r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/restore") {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.changes = append(d.changes, "POST restore")
+	}
 	if r.Method != http.MethodPatch && r.Method != http.MethodDelete {
 		return
 	}

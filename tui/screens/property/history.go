@@ -45,7 +45,7 @@ type change struct {
 
 func NewHistory(shell *screen.Shell, route ToHistory) *History {
 	h := &History{shell: shell, of: route.Of}
-	newest, id := list.FirstOrder("at"), route.Of.id
+	newest, id := list.FirstOrder("version"), route.Of.id
 	type version = *api.PropertyVersion
 	kind := list.Kind[struct{}, api.PropertyVersion]{
 		One: "change", Many: "changes", Settings: "history", NoMarks: true,
