@@ -68,6 +68,25 @@ func (w *auditWriter) written() (bytes int) {
 	return bytes
 }
 
+// TestRestoresCountAsWhatAClientAdds takes a listing back and forth.
+func TestRestoresCountAsWhatAClientAdds(t *testing.T) {
+	w := newAuditWriter(t, 20_000)
+	response, _ := w.Get(w.token, w.URL+"/get-property/1")
+	versions := []string{response.Header.Get("ETag"), ""}
+	if status, _ := w.patch(1); status != http.StatusOK {
+		t.Fatalf("the status is %d", status)
+	}
+	response, _ = w.Get(w.token, w.URL+"/get-property/1")
+	versions[1] = response.Header.Get("ETag")
+	status, wait := http.StatusOK, time.Duration(0)
+	for n := 0; status == http.StatusOK && n < 40; n++ {
+		status, wait = w.send("POST", w.LiveURL()+"/properties/1/restore", fmt.Sprintf(`{"etag":%q}`, versions[n%2]))
+	}
+	if status != http.StatusTooManyRequests || wait <= 0 {
+		t.Errorf("40 restores of 100 kB each end with %d and a wait of %s", status, wait)
+	}
+}
+
 func TestWhatAClientAddsToTheAuditLogIsLimited(t *testing.T) {
 	const rate = 20_000 // bytes a second, so that a minute's worth is a few changes
 	w := newAuditWriter(t, rate)

@@ -182,37 +182,27 @@ func (f *eventFeed) cursors(ctx context.Context) (cursors, error) {
 	return c, err
 }
 
-// write returns the text of a place.
+// write returns the text of a place. Its nonce is a keyed hash of the place, so that no two places share one.
 func (c cursors) write(place store.AuditPlace) string {
-	return c.seal(fmt.Append(nil, place.Since, "~", place.Until, "~", place.Read))
+	text := fmt.Append(nil, place.Since, "~", place.Until, "~", place.Read)
+	nonce := c.hash(text)[:c.aead.NonceSize()]
+	return base64.RawURLEncoding.EncodeToString(c.aead.Seal(nonce, nonce, text, c.name))
 }
 
 // read returns the place of a text. The error is store.AuditPositionUnknown if write did not return it.
 func (c cursors) read(cursor string) (place store.AuditPlace, err error) {
-	text, isOurs := c.open(cursor)
+	sealed, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(sealed) < c.aead.NonceSize() {
+		return place, store.AuditPositionUnknown()
+	}
+	text, err := c.aead.Open(nil, sealed[:c.aead.NonceSize()], sealed[c.aead.NonceSize():], c.name)
 	parts := strings.Split(string(text), "~")
-	if !isOurs || len(parts) != 3 {
+	if err != nil || len(parts) != 3 {
 		return place, store.AuditPositionUnknown()
 	}
 	place.Since, place.Until = store.AuditPosition(parts[0]), store.AuditPosition(parts[1])
 	place.Read, err = strconv.Atoi(parts[2])
 	return place, err
-}
-
-// seal encrypts a text. The nonce is a keyed hash of the text, so that no two texts share one.
-func (c cursors) seal(text []byte) string {
-	nonce := c.hash(text)[:c.aead.NonceSize()]
-	return base64.RawURLEncoding.EncodeToString(c.aead.Seal(nonce, nonce, text, c.name))
-}
-
-// open decrypts what seal returned.
-func (c cursors) open(cursor string) (text []byte, isOurs bool) {
-	sealed, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || len(sealed) < c.aead.NonceSize() {
-		return nil, false
-	}
-	text, err = c.aead.Open(nil, sealed[:c.aead.NonceSize()], sealed[c.aead.NonceSize():], c.name)
-	return text, err == nil
 }
 
 // hide returns another name of an entry, instead of how many there are.

@@ -33,52 +33,33 @@ func (s *service) getPropertyAsOf(c echo.Context, id int64, at time.Time) (api.P
 	return record.Property, err
 }
 
-// listPropertyHistory lists the versions of a listing. Its cursors are sealed as those of events are, because the
-// number of an entry tells how much all partners do.
-func (s *service) listPropertyHistory(live *eventFeed) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		id, err := propertyID(c)
+// listPropertyHistory lists the versions of a listing.
+func (s *service) listPropertyHistory(c echo.Context) error {
+	id, err := propertyID(c)
+	if err != nil {
+		return err
+	}
+	q := api.ParseParameters(c.Request().URL.RawQuery)
+	query := store.PropertyHistoryQuery{ID: id, Window: windowOf(q), After: cursorOf(q, nil), Check: ofOwner(c, id)}
+	checkReach(q, query.Window, query.After, "versions", "")
+	read := func(ctx context.Context) (list store.List[api.PropertyVersion], err error) {
+		found, err := s.config.Live.PropertyHistory(ctx, query)
+		if errors.Is(err, store.ErrNoCursor) {
+			err = api.FieldErrorf("after", "%s", err)
+		}
 		if err != nil {
-			return err
+			return list, err
 		}
-		sealed, err := live.cursors(c.Request().Context())
-		if err != nil {
-			return err
-		}
-		prefix := store.PropertySubject(id) + "/"
-		q := api.ParseParameters(c.Request().URL.RawQuery)
-		query := store.PropertyHistoryQuery{ID: id, Window: windowOf(q), After: cursorOf(q, nil), Check: ofOwner(c, id)}
-		if query.After != nil {
-			text, _ := sealed.open(query.After.ID)
-			number, isOurs := strings.CutPrefix(string(text), prefix)
-			if !isOurs {
-				q.Fields.Add("after", "%s", store.ErrNoCursor)
-			}
-			query.After.ID = number
-		}
-		checkReach(q, query.Window, query.After, "versions", "")
-		read := func(ctx context.Context) (list store.List[api.PropertyVersion], err error) {
-			found, err := s.config.Live.PropertyHistory(ctx, query)
-			if errors.Is(err, store.ErrNoCursor) {
-				err = api.FieldErrorf("after", "%s", err)
-			}
-			if err != nil {
+		list = store.List[api.PropertyVersion]{Items: make([]api.PropertyVersion, len(found.Items)),
+			Total: found.Total, IsMore: found.IsMore, Next: found.Next}
+		for i, version := range found.Items {
+			if list.Items[i], err = versionOf(version); err != nil {
 				return list, err
 			}
-			list = store.List[api.PropertyVersion]{Items: make([]api.PropertyVersion, len(found.Items)),
-				Total: found.Total, IsMore: found.IsMore}
-			if found.Next != nil {
-				list.Next = &store.Cursor{ID: sealed.seal([]byte(prefix + found.Next.ID))}
-			}
-			for i, version := range found.Items {
-				if list.Items[i], err = versionOf(version); err != nil {
-					return list, err
-				}
-			}
-			return list, nil
 		}
-		return writeList(s, c, false, q, query.Window, nil, read)
+		return list, nil
 	}
+	return writeList(s, c, false, q, query.Window, nil, read)
 }
 
 var versionActions = map[string]string{

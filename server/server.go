@@ -216,19 +216,19 @@ func (s *service) routes() *echo.Echo {
 	get(e, livePath+"/properties", s.listProperties,
 		s.authorize(api.ScopePropertiesRead, false, api.ScopePropertiesWrite, api.ScopePropertiesCreate))
 	e.POST(livePath+"/properties", s.createProperty, s.authorize(api.ScopePropertiesCreate, false), audited)
-
-	feed := s.perkRoutes(e, livePath, s.config.Live, false)
-	get(e, livePath+"/properties/:propertyId/history", s.listPropertyHistory(feed),
+	get(e, livePath+"/properties/:propertyId/history", s.listPropertyHistory,
 		s.authorize(api.ScopePropertiesRead, false))
 	e.POST(livePath+"/properties/:propertyId/restore", s.restoreProperty, writing, audited)
+
+	s.perkRoutes(e, livePath, s.config.Live, false)
 	if s.config.Sandbox != nil {
 		s.perkRoutes(e, sandboxPath, s.config.Sandbox, true)
 	}
 	return e
 }
 
-// perkRoutes adds the perk endpoints of one store below a path, and returns the feed of its events.
-func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandbox bool) *eventFeed {
+// perkRoutes adds the perk endpoints of one store below a path.
+func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandbox bool) {
 	h := perkHandlers{service: s, store: perks, sandbox: sandbox}
 	h.feed = newEventFeed(perks, databaseLabel(sandbox), s.config.Logger)
 	s.feeds = append(s.feeds, h.feed)
@@ -249,7 +249,6 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	e.POST(path+"/redemptions/:redemptionId/reject", h.decide(api.StatusRejected), deciding, audited)
 	get(e, path+eventsPath, h.events, allow(anyScope))
 	e.POST(path+"/redemptions/:redemptionId/void", h.decide(api.StatusVoided), allow(api.ScopeRedemptionsVoid), audited)
-	return h.feed
 }
 
 // get also adds HEAD, as RFC 9110, section 9.3.2 expects; net/http omits the body.

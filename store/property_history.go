@@ -361,7 +361,7 @@ func (o Operations) PropertyHistory(
 func (o Operations) PropertyAsOf(
 	ctx context.Context, id int64, at time.Time, check func(owner string) error,
 ) (PropertyRecord, error) {
-	return inSnapshot(ctx, o, "read a property as it was", o.db.Snapshot,
+	return inSnapshot(notBehind(ctx), o, "read a property as it was", o.db.Snapshot,
 		func(q Querier) (PropertyRecord, error) {
 			h, err := o.historyOf(q, id, check)
 			if err != nil {

@@ -575,7 +575,8 @@ func MayBeBehind(ctx context.Context, after Position) context.Context {
 	return context.WithValue(ctx, behindKey{}, after)
 }
 
-// notBehind takes MayBeBehind back. Positions of the audit log are those of the primary.
+// notBehind takes MayBeBehind back. Positions of the audit log are those of the primary, and only that one knows what
+// a listing was a moment ago.
 func notBehind(ctx context.Context) context.Context { return context.WithValue(ctx, behindKey{}, nil) }
 
 // Behind returns the position of MayBeBehind. Without one, only the latest data will do.

@@ -121,6 +121,29 @@ func TestAReadIncludesWhatItsClientHasWritten(t *testing.T) {
 	p.wantList("from the standby after the second write", p.behind(recent), "old", "recent")
 }
 
+func TestTheHistoryOfAListingIncludesWhatItsClientHasWritten(t *testing.T) {
+	p := newPair(t)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	noError(t, p.db.CreateClient(t.Context(), store.Client{ID: "owner", Name: "owner", CreatedAt: at}, store.Operator))
+	must(p.db.CreateProperty(t.Context(), store.PropertyCreation{Property: api.Property{Title: "Flat"}, Owner: "owner",
+		At: at}))(t)
+	old := must(p.db.Position(t.Context()))(t)
+	p.await(old, true)
+	p.on(p.standby, `SELECT pg_wal_replay_pause()`)
+	noError(t, p.db.UpdateProperty(t.Context(), 1, store.ClientActor("owner"), at,
+		func(record *store.PropertyRecord) error { record.Title = "Loft"; return nil }))
+	recent := must(p.db.Position(t.Context()))(t)
+
+	all := func(string) error { return nil }
+	query := store.PropertyHistoryQuery{ID: 1, Window: store.Window{Page: 1, PerPage: 9}, Check: all}
+	for after, want := range map[store.Position]int{old: 1, recent: 2} {
+		history := must(p.db.PropertyHistory(p.behind(after), query))(t)
+		storetest.Equal(t, "versions after "+string(after), len(history.Items), want)
+	}
+	then := must(p.db.PropertyAsOf(p.behind(old), 1, at, all))(t)
+	storetest.Equal(t, "what it was a moment ago comes from the primary", then.Title, "Loft")
+}
+
 func TestAStandbyThatHangsOrDiesIsLeftWithoutAnError(t *testing.T) {
 	for _, fault := range []struct {
 		name        string
