@@ -17,6 +17,7 @@ import (
 // updates, one has the whole record as it is after, so that no version is far from a whole record. No update changes
 // the id of a listing, so only a whole record has it.
 
+// wholeEvery is how many updates there are at most from one whole record to the next.
 const wholeEvery = 32
 
 // auditedListing is a listing with the digest of the record that its last entry left, and how many updates since the
