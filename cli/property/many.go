@@ -397,6 +397,7 @@ func (m *many) freeze(
 	case err != nil:
 		return err
 	}
+	w.discard() // now, because the run may be killed
 	return m.carryOut(ctx, flags, nil)
 }
 
