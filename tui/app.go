@@ -65,6 +65,9 @@ func New(options Options) *App {
 			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 		}
 	}
+	if options.Sleep == nil {
+		options.Sleep = sleep
+	}
 	if options.Suspend == nil {
 		options.Suspend = func() func() { return func() {} }
 	}
@@ -78,7 +81,7 @@ func New(options Options) *App {
 			Theme: theme.New(options.Theme, options.Colours), Keys: options.Keys, Accounts: options.Accounts,
 			Memory:  options.Memory,
 			Desktop: options.Desktop, Now: options.Now, After: options.After, NewID: options.NewID,
-			Command: options.Command, Suspend: options.Suspend,
+			Command: options.Command, Suspend: options.Suspend, Sleep: options.Sleep,
 		},
 	}
 	if a.options.Exec == nil {
@@ -90,6 +93,15 @@ func New(options Options) *App {
 }
 
 func (a *App) Shell() *screen.Shell { return a.shell }
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
 
 // Init connects, and then opens the first screen.
 func (a *App) Init() tea.Cmd {
@@ -257,6 +269,7 @@ type Options struct {
 
 	Now   func() time.Time                           // nil is the clock
 	After func(d time.Duration, msg tea.Msg) tea.Cmd // nil is the clock
+	Sleep func(context.Context, time.Duration) error // nil is the clock; for commands
 	NewID func() string                              // nil makes UUIDs
 
 	// Command names an action in a sentence instead of its key. May be nil.

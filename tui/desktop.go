@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -18,12 +19,13 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
+	"example.com/perks/api/rows"
 )
 
 // desktopTimeout is how long a clipboard or a browser may take.
 const desktopTimeout = 2 * time.Second
 
-// Desktop is the clipboard and the browser around a terminal. It implements screen.Desktop.
+// Desktop is the clipboard, the browser and the files around a terminal. It implements screen.Desktop.
 type Desktop struct {
 	terminal io.Writer
 	env      func(name string) string
@@ -51,6 +53,17 @@ func runClipboard(ctx context.Context, text string, command []string) error {
 	program.Stdin = strings.NewReader(text)
 	program.WaitDelay = time.Second
 	return program.Run()
+}
+
+// Save makes a file.
+func (d *Desktop) Save(path string, replace bool, write func(io.Writer) error) (whole string, err error) {
+	if rest, isHome := strings.CutPrefix(path, "~/"); isHome {
+		path = filepath.Join(d.env("HOME"), rest)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return path, err
+	}
+	return path, rows.WriteFile(path, replace, write)
 }
 
 // isRemote tells whether the user is at another computer.

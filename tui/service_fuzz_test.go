@@ -10,15 +10,17 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"example.com/perks/api"
 )
 
-// erraticService replies at random: correctly, wrongly, with an error, or not at all. Only one goroutine may use it.
+// erraticService replies at random: correctly, wrongly, with an error, or not at all.
 type erraticService struct {
 	*world
+	one sync.Mutex // at a time
 	now func() time.Time
 
 	requests int // since the command started
@@ -31,6 +33,8 @@ const maxRequests = 400
 var errLost = errors.New("the connection was lost")
 
 func (e *erraticService) RoundTrip(req *http.Request) (*http.Response, error) {
+	e.one.Lock()
+	defer e.one.Unlock()
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
@@ -232,6 +236,23 @@ type erraticDesktop struct{ *world }
 
 func (d erraticDesktop) Copy(string) error { return d.fail() }
 func (d erraticDesktop) Open(string) error { return d.fail() }
+
+func (d erraticDesktop) Save(path string, _ bool, write func(io.Writer) error) (string, error) {
+	if err := d.fail(); err != nil {
+		return path, err
+	}
+	return path, write(&smallDisk{left: 1 << 16})
+}
+
+// smallDisk is full after so many bytes, which ends the export of a long list.
+type smallDisk struct{ left int }
+
+func (s *smallDisk) Write(p []byte) (int, error) {
+	if s.left -= len(p); s.left < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(p), nil
+}
 
 func (d erraticDesktop) fail() error {
 	if chance(d, 3) {

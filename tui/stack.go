@@ -37,6 +37,10 @@ func (a *App) newScreen(to screen.Route) screen.Screen {
 		return property.New(a.shell, to)
 	case property.ToHistory:
 		return property.NewHistory(a.shell, to)
+	case screen.ToManyProperties:
+		return property.NewMany(a.shell, to)
+	case screen.ToNewProperty:
+		return property.NewCreation(a.shell)
 	case screen.ToLogin:
 		return login.New(a.shell, "")
 	case screen.ToUsers:

@@ -68,6 +68,7 @@ func (w *walker) start() {
 		Start: w.route(),
 		Now:   func() time.Time { return w.now },
 		After: func(_ time.Duration, msg tea.Msg) tea.Cmd { return screen.Send(msg) },
+		Sleep: func(context.Context, time.Duration) error { return nil },
 		NewID: func() string { keys++; return fmt.Sprint("key-", keys) },
 	})
 	w.enqueue(w.app.Init())

@@ -103,6 +103,7 @@ type Saving[I ~string, R any, P Patch[R, P]] struct {
 
 	Message  string // of the service
 	Replaced *R     // the version that the change has replaced; nil unless the service has proved it by its ETag
+	Left     string // the ETag of the version that an update has left; "" if that is not known
 	Lost     bool   // the reply was lost, and reading the record showed that the change was made
 	Err      error  // why the change was not made, or why that is unknown; nil if it was made
 
@@ -131,7 +132,7 @@ func (s Saving[I, R, P]) request(ctx context.Context, c *client.Client, ifMatch 
 	default:
 		message, s.Err = s.Kind.Update(c, ctx, s.ID, s.Patch, ifMatch)
 	}
-	s.Message, s.Replaced = message.Message, nil
+	s.Message, s.Left, s.Replaced = message.Message, message.ETag, nil
 	if s.Err == nil && ifMatch != "" {
 		s.Replaced = s.Base
 	}

@@ -58,7 +58,7 @@ func (e *Edit[I, R, P]) put(field api.Field, text string) {
 	if text == e.texts[field.Name] {
 		return // text that was not changed is never wrong
 	}
-	t := e.Kind.parse(field.Name, valueOf(field, restored(field, text, e.Kind.Text(field.Name, e.Base.Record))))
+	t := e.Kind.parse(field.Name, ValueOf(field, restored(field, text, e.Kind.Text(field.Name, e.Base.Record))))
 	if t.text = text; t.problems != nil {
 		t.problems[0] = cmp.Or(e.Kind.advice(field, text), t.problems[0])
 	}
@@ -180,8 +180,8 @@ func (k *EditKind[I, R, P]) parse(name string, value api.Value) (t typed[P]) {
 	return t
 }
 
-// valueOf is the value that a text stands for: in a list, each line that is not blank is an entry.
-func valueOf(field api.Field, text string) api.Value {
+// ValueOf is the value that a text stands for: in a list, each line that is not blank is an entry.
+func ValueOf(field api.Field, text string) api.Value {
 	switch field.Kind {
 	case api.LineField, api.TextField:
 		return api.TextValue(text)

@@ -140,6 +140,7 @@ const (
 	Reject  ID = "redemption.reject"
 	Void    ID = "redemption.void"
 	// With a property.
+	Create    ID = "property.create"
 	Edit      ID = "property.edit"
 	EditField ID = "property.field"
 	Delete    ID = "property.delete"
@@ -211,6 +212,7 @@ func all() []Action {
 		{Reject, []string{"x"}, "Reject", "reject"},
 		{Void, []string{"ctrl+x"}, "Void", "void"},
 
+		{Create, []string{"N"}, "New property…", "new"},
 		{Edit, []string{"e"}, "Edit", ""},
 		{EditField, []string{"/", "f"}, "Edit a field…", ""},
 		{Delete, []string{"ctrl+x"}, "Delete", "delete"},
@@ -261,10 +263,17 @@ var contexts = [][]string{
 	{"list", "perks", "record", "redemption", "property.restore", "app", "command"},
 	{"list", "record", "redemption", "settle.retry", "app", "command"},
 	{"list", "record", "property", "app", "command"},
+	slices.Concat([]string{"list", "property.create", "property.edit", "record.copy-id", "app", "command"}, ofAnyList),
 	{"list", "settle", "record.user", "record.perk", "form.submit", "app", "command"},
 	{"list", "merge", "form.submit", "app", "command"},
 	inForms,
 }
+
+// ofAnyList is what every list can do that comes in pages and is filtered.
+var ofAnyList = []string{"perks.filter", "perks.clear-filter", "perks.sort", "perks.sort-reverse", "perks.columns",
+	"perks.next-page", "perks.previous-page", "perks.first-page", "perks.last-page", "perks.mark", "perks.mark-range",
+	"perks.mark-all", "perks.clear-marks", "perks.export", "perks.preview", "perks.preview-down", "perks.preview-up",
+	"perks.save-view", "perks.next-view", "perks.previous-view"}
 
 func isIn(context []string, id ID) bool {
 	return slices.Contains(context, id.Group()) || slices.Contains(context, string(id))

@@ -227,7 +227,7 @@ func TestOverrideTakesTheKeyAway(t *testing.T) {
 func TestOnlyActionsThatMeetClash(t *testing.T) {
 	for id, keys := range map[actions.ID][]string{
 		actions.EditField: {"x"}, // of settle.give-up, where nothing can be edited
-		actions.Edit:      {"s"}, // of perks.sort
+		actions.Delete:    {"s"}, // of perks.sort
 	} {
 		if _, err := actions.NewRegistry(map[actions.ID][]string{id: keys}); err != nil {
 			t.Errorf("%s: %v", id, err)

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -54,10 +52,10 @@ func WholeOf[T any](pages client.Pages[T]) Whole {
 
 // export writes all pages of a list to a file.
 type export struct {
-	loader *screen.Loader[exported]
-	path   string // as it was typed
-	begin  func(replace bool) tea.Cmd
-	stop   func() // waits for no more progress; may be called twice
+	loader   *screen.Loader[exported]
+	progress *screen.Reports[string]
+	path     string // as it was typed
+	begin    func(replace bool) tea.Cmd
 }
 
 // name names the file in a sentence.
@@ -67,13 +65,6 @@ func (e *export) name() string { return display.Line(filepath.Base(e.path)) }
 type exported struct {
 	records int64
 	path    string
-}
-
-// exportProgress says how far an export is.
-type exportProgress struct {
-	of   *export
-	text string
-	next tea.Cmd // waits for more
 }
 
 // exportable are the formats of an export. The extension of the file decides.
@@ -115,7 +106,7 @@ func (l *List[F, T]) cancelExport() {
 }
 
 func (l *List[F, T]) endExport() {
-	l.export.stop()
+	l.export.progress.Stop()
 	l.shell.Progress = ""
 }
 
@@ -145,52 +136,33 @@ func (l *List[F, T]) startExport(q query[F], path string) tea.Cmd {
 	if l.isExporting() {
 		return nil
 	}
-	if rest, isHome := strings.CutPrefix(path, "~/"); isHome {
-		if home, err := os.UserHomeDir(); err == nil {
-			path = filepath.Join(home, rest)
-		}
-	}
 	options := client.ListOptions{PerPage: api.MaxPerPage, Sort: api.FormatSort([]api.SortKey{l.effective(q)})}
 	format, _ := formatOf(path)
-	whole, writing := l.Whole, &l.shell.Writing
+	whole, writing, desktop := l.Whole, &l.shell.Writing, l.shell.Desktop
 	e := &export{path: path, loader: screen.NewLoader[exported](l.shell)}
 	e.begin = func(replace bool) tea.Cmd {
-		news, stopped := make(chan exportProgress, 1), make(chan struct{})
-		var wait tea.Cmd = func() tea.Msg {
-			select {
-			case p := <-news:
-				return p
-			case <-stopped:
-				return nil
-			}
-		}
-		e.stop = sync.OnceFunc(func() { close(stopped) })
+		progress := screen.NewReports[string]()
+		e.progress = progress
 		var done exported
 		after := func(n int64, of api.PageMeta) {
-			select {
-			case <-news: // nobody has seen it yet
-			default:
-			}
 			done.records = n
 			text := "exporting " + display.Count(n)
 			if of.Total > 0 {
 				text += " of " + display.Count(of.Total)
 			}
-			news <- exportProgress{e, text, wait}
+			progress.Tell(text)
 		}
 		l.shell.Progress = "exporting"
-		return tea.Batch(wait, e.loader.Load(func(ctx context.Context, c *client.Client) (exported, error) {
+		return tea.Batch(progress.Wait, e.loader.Load(func(ctx context.Context, c *client.Client) (exported, error) {
 			writing.RLock()
 			defer writing.RUnlock()
 			if ctx.Err() != nil {
 				return done, ctx.Err()
 			}
-			err := rows.WriteFile(path, replace, func(out io.Writer) error {
+			path, err := desktop.Save(path, replace, func(out io.Writer) error {
 				return whole(c, ctx, q.filter, options)(out, format, after)
 			})
-			if done.path, _ = filepath.Abs(path); done.path == "" {
-				done.path = path
-			}
+			done.path = path
 			return done, err
 		}))
 	}
@@ -203,9 +175,11 @@ func (l *List[F, T]) handleExport(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 	if l.export == nil {
 		return nil, false
 	}
-	if p, is := msg.(exportProgress); is && p.of == l.export && l.isExporting() {
-		l.shell.Progress = p.text
-		return p.next, true
+	if text, next, mine := l.export.progress.Handle(msg); mine && l.isExporting() {
+		if text != nil {
+			l.shell.Progress = *text
+		}
+		return next, true
 	}
 	if _, ended := l.export.loader.Handle(msg); !ended {
 		return nil, false

@@ -7,6 +7,7 @@ package screen
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -113,6 +114,7 @@ type Shell struct {
 
 	Now   func() time.Time
 	After func(d time.Duration, msg tea.Msg) tea.Cmd // sends the message once the time has passed
+	Sleep func(context.Context, time.Duration) error // waits outside of Update
 	NewID func() string                              // a new idempotency key
 
 	Suspend func() (resume func()) // leaves interrupts to another program until resume is called
@@ -199,8 +201,9 @@ func (s *Shell) Ends(msg tea.Msg) {
 var scopes = map[actions.ID]api.Scope{
 	actions.Redeem: api.ScopePerksRedeem, actions.Retry: api.ScopePerksRedeem,
 	actions.Approve: api.ScopeRedemptionsDecide, actions.Reject: api.ScopeRedemptionsDecide,
-	actions.Void: api.ScopeRedemptionsVoid,
-	actions.Edit: api.ScopePropertiesWrite, actions.EditField: api.ScopePropertiesWrite,
+	actions.Void:   api.ScopeRedemptionsVoid,
+	actions.Create: api.ScopePropertiesWrite,
+	actions.Edit:   api.ScopePropertiesWrite, actions.EditField: api.ScopePropertiesWrite,
 	actions.Delete: api.ScopePropertiesWrite, actions.Undo: api.ScopePropertiesWrite,
 	actions.Restore: api.ScopePropertiesWrite,
 }
@@ -411,6 +414,13 @@ type (
 	ToRedemption struct{ ID string }
 	// ToProperty shows a property; "" asks which.
 	ToProperty struct{ ID api.PropertyID }
+	// ToManyProperties changes several properties at once. Own says that all are this client's.
+	ToManyProperties struct {
+		Properties []api.Property
+		Own        bool
+	}
+	// ToNewProperty creates a property.
+	ToNewProperty struct{}
 	// ToLogin logs in, or switches the profile.
 	ToLogin struct{}
 )
@@ -425,6 +435,9 @@ func (ToUser) Tab() int        { return UsersTab }
 func (ToRedemption) Tab() int  { return RedemptionsTab }
 func (ToProperty) Tab() int    { return PropertiesTab }
 func (ToLogin) Tab() int       { return PerksTab }
+
+func (ToManyProperties) Tab() int { return PropertiesTab }
+func (ToNewProperty) Tab() int    { return PropertiesTab }
 
 // Go opens a screen.
 type Go struct{ To Route }
@@ -499,12 +512,15 @@ type Memory interface {
 	KeepSetting(name, value string) error
 }
 
-// Desktop is the clipboard and the browser. Call its methods outside of Update only.
+// Desktop is the clipboard, the browser and the files of this user. Call its methods outside of Update only.
 type Desktop interface {
 	// Copy puts a text on the clipboard.
 	Copy(text string) error
 	// Open shows an http or https address in a browser.
 	Open(address string) error
+	// Save makes a file of what write writes, as rows.WriteFile does, and returns its whole path. A path may begin with
+	// ~/.
+	Save(path string, replace bool, write func(io.Writer) error) (whole string, err error)
 }
 
 // Sentence makes a sentence of an error: with a prefix, a capital letter, a full stop, and no control characters.

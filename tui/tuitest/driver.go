@@ -5,6 +5,7 @@ package tuitest
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"example.com/perks/api"
+	"example.com/perks/api/rows"
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
@@ -395,6 +397,11 @@ func (d *Desktop) Copy(text string) error    { return record(&d.copied, text) }
 func (d *Desktop) Open(address string) error { return record(&d.opened, address) }
 func (d *Desktop) Copied() string            { return *cmp.Or(d.copied.Load(), new(string)) }
 func (d *Desktop) Opened() string            { return *cmp.Or(d.opened.Load(), new(string)) }
+
+// Save makes a file.
+func (d *Desktop) Save(path string, replace bool, write func(io.Writer) error) (string, error) {
+	return path, rows.WriteFile(path, replace, write)
+}
 
 func record(last *atomic.Pointer[string], text string) error {
 	last.Store(&text)

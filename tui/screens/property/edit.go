@@ -70,20 +70,10 @@ func (e *edit) buildForm(look *theme.Theme) {
 	}
 	e.form = widget.NewForm(look)
 	for _, f := range fields() {
-		kind, label, width := widget.Line, f.Label, 0
-		if f.IsMultiline() {
-			kind = widget.Text
-		}
-		if f.Kind == api.ListField {
-			label += ", one per line"
-		}
-		if f.Kind == api.PriceField || f.Kind == api.NumberField {
-			width = widthOfNumber
-		}
-		e.form.Add(widget.Field{
-			Name: f.Name, Width: width, Label: label, Kind: kind, Hint: f.Hint, Eager: true,
-			Value: e.BaseText(f.Name), Limit: f.MaxLength, Check: func(string) string { return e.Problem(f.Name) },
-		})
+		field := formField(f)
+		field.Value, field.Limit, field.Eager = e.BaseText(f.Name), f.MaxLength, true
+		field.Check = func(string) string { return e.Problem(f.Name) }
+		e.form.Add(field)
 		if text := e.Text(f.Name); text != e.BaseText(f.Name) {
 			e.form.Set(f.Name, text)
 		}
@@ -93,6 +83,21 @@ func (e *edit) buildForm(look *theme.Theme) {
 }
 
 const widthOfNumber = 24
+
+// formField is a field of a form, without its value and its check.
+func formField(f field) widget.Field {
+	field := widget.Field{Name: f.Name, Label: f.Label, Hint: f.Hint}
+	if f.IsMultiline() {
+		field.Kind = widget.Text
+	}
+	if f.Kind == api.ListField {
+		field.Label += ", one per line"
+	}
+	if f.Kind == api.PriceField || f.Kind == api.NumberField {
+		field.Width = widthOfNumber
+	}
+	return field
+}
 
 // typed tells the edit what the form has.
 func (e *edit) typed() {

@@ -28,7 +28,7 @@ type fixture struct {
 	proxy     *proxy
 	server    *servertest.Server
 	accounts  *tuitest.Accounts
-	owner     string
+	owner     string // the id of the client
 	secret    string
 	colleague *client.Client // of the same partner, without the proxy
 }

@@ -24,10 +24,6 @@ var flows = map[string]string{
 		3                => ≠ Price per week 250.50
 		screens: 1`,
 
-	"nothing is done with several properties": `
-		3                => Properties 1 | row 1 of 1
-		esc space        => Mark: not on this screen. | ≠ marked`,
-
 	// Editing
 
 	"only changed fields are saved": `

@@ -2,6 +2,8 @@ package property
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -23,8 +25,8 @@ type List struct {
 
 func NewList(shell *screen.Shell) *List {
 	kind := list.Kind[api.PropertyFilter, api.Property]{
-		One: "property", Many: "properties", Fields: api.PropertyFilterFields, IDRule: idRule, NoMarks: true,
-		Empty:      "Add one: perksctl property create",
+		One: "property", Many: "properties", Fields: api.PropertyFilterFields, IDRule: idRule,
+		Empty:      shell.Key(actions.Create) + " creates one.",
 		Orders:     func(api.PropertyFilter) []string { return api.PropertySortFields() },
 		Order:      func(api.PropertyFilter) api.SortKey { return api.SortKey{Field: "propertyId"} },
 		Pages:      (*client.Client).PropertyPages,
@@ -126,10 +128,31 @@ func (s *List) Init() tea.Cmd {
 
 // Update also reads the list again when a property above it was closed.
 func (s *List) Update(msg tea.Msg) tea.Cmd {
-	if _, revealed := msg.(screen.Revealed); revealed {
+	switch msg := msg.(type) {
+	case screen.Revealed:
 		return s.Reload()
+	case changedMany:
+		for _, id := range msg.ids {
+			s.Unmark(id)
+		}
 	}
 	return s.List.Update(msg)
 }
 
-func (s *List) Offers() []actions.Offer { return s.List.Offers() }
+// Offers is List.Offers, with what is done to all that is marked. The sandbox has no properties.
+func (s *List) Offers() []actions.Offer {
+	if s.Fields == nil {
+		return s.List.Offers()
+	}
+	marked := s.Marked()
+	edit := actions.Offer{ID: actions.Edit, Hint: fmt.Sprintf("edit %d marked", len(marked)), Do: func() tea.Cmd {
+		return s.shell.Open(screen.ToManyProperties{Properties: slices.Clone(marked), Own: s.Filter().Own})
+	}}
+	if len(marked) == 0 {
+		edit.Hint, edit.Why = "", fmt.Sprintf("Nothing is marked: %s marks. %s opens one.",
+			s.shell.Key(actions.Mark), s.shell.Key(actions.Open))
+	}
+	return s.List.Offers(edit, actions.Offer{ID: actions.Create, Do: func() tea.Cmd {
+		return s.shell.Open(screen.ToNewProperty{})
+	}})
+}

@@ -92,25 +92,31 @@ func (s *Screen) reviewIntro() []string {
 	return lines
 }
 
-// viewEditing draws the form below the notes, which get a third of the height at most, and above the status.
-func (s *Screen) viewEditing() string {
-	theme := s.shell.Theme
-	var notes []string
-	for _, l := range introLines(s.width, s.notes, nil) {
+func (s *Screen) viewEditing() (view string) {
+	view, s.formTop = viewForm(s.shell.Theme, s.edit.form, s.notes, s.formStatus(), s.width, s.height)
+	return view
+}
+
+// viewForm draws a form below the notes, which get a third of the height at most, and above the status. It returns the
+// line on which the form begins.
+func viewForm(
+	theme *theme.Theme, form *widget.Form, notes []string, status string, width, height int,
+) (view string, top int) {
+	var above []string
+	for _, l := range introLines(width, notes, nil) {
 		if l.text != "" {
-			notes = append(notes, l.role.style(theme).Render(l.text))
+			above = append(above, l.role.style(theme).Render(l.text))
 		}
 	}
-	notes = widget.AtMost(notes, s.width, s.height/3)
-	s.formTop = len(notes)
-	s.edit.form.SetTheme(theme)
-	height, status := s.height-len(notes), ""
-	if height >= minHeightForStatus {
-		height--
-		status = display.Cut(s.formStatus(), s.width)
+	above = widget.AtMost(above, width, height/3)
+	form.SetTheme(theme)
+	left, below := height-len(above), ""
+	if left >= minHeightForStatus {
+		left--
+		below = display.Cut(status, width)
 	}
-	form := display.Crop(s.edit.form.View(s.width, height), s.width, height)
-	return display.Crop(strings.Join(append(notes, form, status), "\n"), s.width, s.height)
+	drawn := display.Crop(form.View(width, left), width, left)
+	return display.Crop(strings.Join(append(above, drawn, below), "\n"), width, height), len(above)
 }
 
 // minHeightForStatus is the least height of a form with its status below.
