@@ -99,7 +99,7 @@ func PropertyNotDeleted(id int64) error {
 
 // PropertyNotThere says that there was no property with that id at a time.
 func PropertyNotThere(id int64, at time.Time) error {
-	return api.Errorf(api.CodeNotFound, "There was no property %d at %s.", id, at.UTC().Format(time.RFC3339Nano))
+	return api.Errorf(api.CodeNotFound, "There was no property %d at %s.", id, moment(at))
 }
 
 // PropertyNotKnown says that nothing is known of a property at a time. Its history begins at since, or is empty if that
@@ -107,11 +107,14 @@ func PropertyNotThere(id int64, at time.Time) error {
 func PropertyNotKnown(id int64, at, since time.Time) error {
 	begins := "has no entries"
 	if !since.IsZero() {
-		begins = "begins at " + since.UTC().Format(time.RFC3339Nano)
+		begins = "begins at " + moment(since)
 	}
 	return api.Errorf(api.CodeNotFound, "Nobody knows what property %d was at %s: its history %s.", id,
-		at.UTC().Format(time.RFC3339Nano), begins)
+		moment(at), begins)
 }
+
+// moment is a time as responses have it, in milliseconds.
+func moment(at time.Time) string { return at.UTC().Truncate(time.Millisecond).Format(time.RFC3339Nano) }
 
 // NoPropertyVersion says that the history of a property does not have a version.
 func NoPropertyVersion(id int64) error {

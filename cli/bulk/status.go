@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,6 +82,11 @@ func (f *Flags) takeRun(cmd *cobra.Command, args []string) error {
 		}
 		if info, err := os.Stat(f.File); err == nil && info.IsDir() {
 			return command.Usagef("%s is a directory. Name the file of the run, or the run: --job NAME.", f.File)
+		}
+		if run, isResults := strings.CutSuffix(f.File, resultsSuffix); isResults {
+			if _, err := os.Stat(f.File + resultsSuffix); err != nil {
+				f.File = run
+			}
 		}
 	}
 	if err := f.checkName(); err != nil {
