@@ -17,7 +17,7 @@ import (
 	"example.com/perks/store"
 )
 
-// lossy is a proxy that loses the first redeem or creation: its request or its reply.
+// lossy is a proxy that loses the first redeem, creation or restoration: its request or its reply.
 type lossy struct {
 	*servertest.Server
 	to          http.Handler
@@ -49,7 +49,7 @@ func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	lost := l.decisions && strings.Contains(r.URL.Path, "/redemptions/") && r.Method == http.MethodPost
 	if strings.HasSuffix(r.URL.Path, "/redeem") || r.Method == http.MethodPost &&
-		strings.HasSuffix(r.URL.Path, "/properties") {
+		(strings.HasSuffix(r.URL.Path, "/properties") || strings.HasSuffix(r.URL.Path, "/restore")) {
 		l.first.Do(func() { lost = true })
 	}
 	if r.URL.Query().Get("type") == "redeemed" {
@@ -245,6 +245,23 @@ func TestARowWhoseCreationIsLostIsSentAgainOnlyUnderAKeyThatCounts(t *testing.T)
 			run(7, 1)
 			run(0, 2, "--resend-unknown")
 		})
+	}
+}
+
+// TestALostRestorationIsSettledByItsKey loses the request or the reply of a restoration of an earlier version.
+func TestALostRestorationIsSettledByItsKey(t *testing.T) {
+	for _, done := range []bool{false, true} {
+		l, x := newLossy(t)
+		l.done = done
+		price, _ := api.ParsePrice("1")
+		l.ImportProperties(x.env[session.EnvClientID], api.Property{ID: 1, Title: "Flat", PricePW: price})
+		then := strings.TrimSpace(x.must("property", "history", "1", "--jq", ".[0].at").out)
+		x.must("property", "update", "1", "--title", "Loft")
+		r := x.must("property", "restore", "1", "--to", then, "--yes")
+		entries := strings.Fields(x.must("property", "history", "1", "--jq", ".[].action").out)
+		if len(entries) != 3 || entries[0] != "restored" || strings.Contains(r.err, "Nothing was restored now") {
+			t.Errorf("done %t: %q\n%s", done, entries, r.err)
+		}
 	}
 }
 

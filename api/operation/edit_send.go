@@ -228,6 +228,9 @@ func (s saving[I, R, P]) LookUp(ctx context.Context, _ time.Time) (api.Message, 
 		return api.Message{}, Found, nil
 	case s.ReadErr != nil:
 		return api.Message{}, Unread, s.ReadErr
+	case s.onlyKeyTells():
+		s.client.ProbeKeys(ctx)
+		return api.Message{}, Match, nil
 	}
 	return api.Message{}, Absent, nil
 }
@@ -252,10 +255,18 @@ func (s Saving[I, R, P]) IsApplied() bool {
 		return false
 	case to != nil && to.ETag != "":
 		return s.Current.ETag == to.ETag
-	case to != nil && s.Patch.IsEmpty(): // of a time, only the idempotency key can tell
-		return to.AsOf.IsZero()
+	case s.onlyKeyTells():
+		return false
+	case to != nil && s.Patch.IsEmpty():
+		return true
 	}
 	return s.Patch.IsAppliedTo(s.Current.Record)
+}
+
+// onlyKeyTells tells whether reading the record cannot tell if the change was made, because it is not known what the
+// listing was at the time to which it is restored.
+func (s Saving[I, R, P]) onlyKeyTells() bool {
+	return s.Restore != nil && s.Restore.ETag == "" && !s.Restore.AsOf.IsZero() && s.Patch.IsEmpty()
 }
 
 // IsDone tells whether nothing is left to do. That is also true of a version conflict if the record was read and is as

@@ -1,6 +1,7 @@
 package list
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -57,6 +58,7 @@ func Ignored[T any](check *api.FilterCheck[T]) error {
 	if len(flags) == 0 {
 		return nil
 	}
-	return fmt.Errorf("This server ignored %s: %s of %s records do not fit.",
+	text := fmt.Sprintf("This server ignored %s: %s of %s records do not fit.",
 		strings.Join(flags, " and "), strings.Join(counts, " and "), display.Count(check.Records))
+	return errors.New(text)
 }
