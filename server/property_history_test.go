@@ -273,6 +273,7 @@ func TestIfMatchGuardsRestores(t *testing.T) {
 			t.Errorf("%s with %s: %d %s", step.body, step.ifMatch, response.StatusCode, body)
 		}
 	}
+	st.look()
 	st.delete()
 	if response, body := st.restore(st.token, ``, "If-Match", wrong); response.StatusCode != 412 {
 		t.Errorf("a deleted listing with another ETag: %d %s", response.StatusCode, body)

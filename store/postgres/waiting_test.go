@@ -72,7 +72,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 				_, err := db.RestoreProperty(ctx, store.PropertyRestoration{ID: 1, By: store.Operator, At: day})
 				return err
 			},
-			want: api.CodeConflict,
+			want: api.CodeNotDeleted,
 			left: `SELECT count(*) = 1 FROM audit`,
 		},
 		{
