@@ -128,6 +128,7 @@ type Shell struct {
 	Progress string // how far a long change is, such as "approving 12 of 46"; "" if none is under way
 
 	Settings map[string]string // what was remembered when the program started or has been since; change it with Keep
+	kept     map[string]*kept  // of each setting
 
 	posted    []tea.Msg
 	pending   []*request // what was asked of the service, the oldest first
@@ -328,14 +329,37 @@ func Switch(on bool) string {
 	return Off
 }
 
+// kept is what was saved of a setting. Commands run in any order, so none writes after a later one.
+type kept struct {
+	asked   int
+	writing sync.Mutex
+	written int
+}
+
 // Keep remembers a setting. Only a failure is shown.
 func (s *Shell) Keep(name, value string) tea.Cmd {
 	if s.Settings == nil {
 		s.Settings = map[string]string{}
 	}
 	s.Settings[name] = value
-	memory := s.Memory
-	return warns("The "+name+" setting was not saved: ", func() error { return memory.KeepSetting(name, value) })
+	if s.kept == nil {
+		s.kept = map[string]*kept{}
+	}
+	if s.kept[name] == nil {
+		s.kept[name] = &kept{}
+	}
+	k, memory := s.kept[name], s.Memory
+	k.asked++
+	number := k.asked
+	return warns("The "+name+" setting was not saved: ", func() error {
+		k.writing.Lock()
+		defer k.writing.Unlock()
+		if number <= k.written {
+			return nil
+		}
+		k.written = number
+		return memory.KeepSetting(name, value)
+	})
 }
 
 // warns is the command that does something, and shows only a failure.
