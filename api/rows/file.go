@@ -41,16 +41,28 @@ func WriteFile(path string, replace bool, write func(io.Writer) error) (err erro
 	if replace {
 		return withoutPath(os.Rename(file.Name(), path))
 	}
-	// A file that was made meanwhile stays: unlike a rename, a link replaces none.
-	err = os.Link(file.Name(), path)
-	if _, failure := os.Lstat(path); err != nil && errors.Is(failure, fs.ErrNotExist) { // a file system without links
-		return withoutPath(os.Rename(file.Name(), path))
+	if err = PlaceFile(file.Name(), path); errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%w meanwhile", fs.ErrExist)
 	}
-	if err != nil {
-		return fmt.Errorf("%w meanwhile", fs.ErrExist)
+	return withoutPath(err)
+}
+
+// PlaceFile gives a finished file its name, at once and as a whole. It never replaces one that is there: the error is
+// then fs.ErrExist, and the file keeps its temporary name.
+func PlaceFile(temporary, path string) error {
+	err := os.Link(temporary, path) // unlike a rename, a link replaces none
+	switch {
+	case err == nil:
+		_ = os.Remove(temporary) // another name of the file
+	case errors.Is(err, fs.ErrExist):
+		err = fs.ErrExist
+	default: // not all file systems have links
+		if _, failure := os.Lstat(path); failure == nil {
+			return fs.ErrExist
+		}
+		err = os.Rename(temporary, path)
 	}
-	_ = os.Remove(file.Name()) // another name of the file
-	return nil
+	return err
 }
 
 // withoutPath leaves out the name of a temporary file.

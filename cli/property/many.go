@@ -19,6 +19,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/api/operation"
+	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
@@ -391,13 +392,12 @@ func (m *many) freeze(
 	if err := m.ask(ctx, p, c); err != nil {
 		return err
 	}
-	switch err := placePlan(temporary, flags.File); {
+	switch err := rows.PlaceFile(temporary, flags.File); {
 	case errors.Is(err, fs.ErrExist): // the same command was run twice at once
 		return m.resume(ctx, flags, c, purpose)
 	case err != nil:
 		return err
 	}
-	w.discard() // now, because the run may be killed
 	return m.carryOut(ctx, flags, nil)
 }
 
@@ -405,7 +405,7 @@ func (m *many) freeze(
 func (m *many) save(ctx context.Context, p plan, f frozen) error {
 	printer, err := output.New[planned](m.session.Output, m.session.Streams, output.View{ID: "plan"})
 	if err == nil {
-		err = placePlan(p.path, m.savePlan)
+		err = rows.PlaceFile(p.path, m.savePlan)
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,19 +148,6 @@ func (w *planWriter) discard() {
 		_ = w.file.Close()
 		_ = os.Remove(w.file.Name())
 	}
-}
-
-// placePlan gives a finished plan its name, at once and as a whole. It never replaces a file, which may be of a run:
-// the error is then fs.ErrExist.
-func placePlan(temporary, path string) error {
-	err := os.Link(temporary, path)
-	if err != nil && !errors.Is(err, fs.ErrExist) { // not all file systems have links
-		if _, err := os.Lstat(path); err == nil {
-			return fs.ErrExist
-		}
-		return os.Rename(temporary, path)
-	}
-	return err
 }
 
 func planExists(path string) error {

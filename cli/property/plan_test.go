@@ -119,10 +119,10 @@ func TestAnyEditOfAPlanIsNoticed(t *testing.T) {
 
 func TestAPlanReplacesNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rise.csv")
-	if err := placePlan(written(t, "title", "a"), path); err != nil {
+	if err := rows.PlaceFile(written(t, "title", "a"), path); err != nil {
 		t.Fatal(err)
 	}
-	if err := placePlan(written(t, "title", "b"), path); !errors.Is(err, fs.ErrExist) {
+	if err := rows.PlaceFile(written(t, "title", "b"), path); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("the plan of another run was replaced: %v", err)
 	}
 	if made := tasksOf(t, path); made[0].Patch.Title.Value != "a" {
