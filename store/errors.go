@@ -94,7 +94,7 @@ func RedemptionDecided(id string, status, wanted api.RedemptionStatus) error {
 // PropertyNotDeleted says that the property is there, and no version to restore was named.
 func PropertyNotDeleted(id int64) error {
 	return api.Errorf(api.CodeNotDeleted,
-		"Property %d is not deleted. To restore a version of it, name the version.", id)
+		"Property %d is not deleted. Only a version that is named can replace it.", id)
 }
 
 // PropertyNotThere says that there was no property with that id at a time.

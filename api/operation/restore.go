@@ -90,8 +90,8 @@ func Deletion(ctx context.Context, c *client.Client, id api.PropertyID) (api.Pro
 // wireStep is the precision of times on the wire.
 const wireStep = time.Millisecond
 
-// versionOf reads the version that a change has left, or of a deletion the one before it. The ETag may be unknown.
-func versionOf(
+// ReadVersion reads the version that a change has left, or of a deletion the one before it. The ETag may be unknown.
+func ReadVersion(
 	ctx context.Context, c *client.Client, id api.PropertyID, of api.PropertyVersion,
 ) (version PropertyVersion, to api.PropertyRestore, err error) {
 	if of.Action == api.VersionDeleted {
@@ -125,7 +125,7 @@ func ReadRestoration(
 	if err != nil && !isDeleted {
 		return nil, now, err
 	}
-	version, to, err := versionOf(ctx, c, id, of)
+	version, to, err := ReadVersion(ctx, c, id, of)
 	if err != nil {
 		return nil, now, err
 	}
@@ -136,7 +136,7 @@ func ReadRestoration(
 		}
 		last := version
 		if !deletion.At.Equal(of.At) || of.Action != api.VersionDeleted {
-			if last, _, err = versionOf(ctx, c, id, deletion); err != nil {
+			if last, _, err = ReadVersion(ctx, c, id, deletion); err != nil {
 				return nil, now, err
 			}
 		}

@@ -269,9 +269,9 @@ func versionOf(
 			return version, err
 		}
 		for _, v := range page.Data {
-			if v.ETag != nil && *v.ETag == strings.TrimPrefix(of.ETag, "W/") {
-				version, _, err = c.PropertyAsOf(ctx, id, v.At)
-				return version, err
+			if v.ETag != nil && client.SameVersion(*v.ETag, of.ETag) {
+				found, _, err := operation.ReadVersion(ctx, c, id, v)
+				return found.Record, err
 			}
 		}
 	}

@@ -66,7 +66,7 @@ read answer
 
 	// deleting needs a word
 	w.play(`
-		ctrl+x => ╔═ Delete property 1? | It goes offline now. Only an operator can restore it.
+		ctrl+x => ╔═ Delete property 1? | It goes offline now. Where the service keeps no history, only an operator
 		=> Type 1 or delete:
 		y enter => ╔═ Delete property 1?
 		backspace "delete" enter => Deleted property 1`)
