@@ -36,6 +36,12 @@ func isASCII(line string) bool {
 // start with 0.
 func FirstCharacter(line string) (text string, width int) {
 	if line[0] == '\x1b' {
+		if rest, isStyle := strings.CutPrefix(line, "\x1b["); isStyle {
+			parameters := strings.IndexFunc(rest, func(r rune) bool { return (r < '0' || r > '9') && r != ';' && r != ':' })
+			if parameters >= 0 && rest[parameters] == 'm' {
+				return line[:len("\x1b[")+parameters+1], 0
+			}
+		}
 		sequence, _, _, _ := ansi.DecodeSequence(line, ansi.NormalState, nil)
 		return sequence, 0
 	}
@@ -50,8 +56,8 @@ func FirstCharacter(line string) (text string, width int) {
 // properties of a character takes ten times as long.
 func widthAlone(r rune) int {
 	switch {
-	case ' ' <= r && r <= '~':
-		return 1
+	case ' ' <= r && r <= '~', 0xc0 <= r && r <= 0xff, r == '·', r == '…', 0x2500 <= r && r <= 0x259f:
+		return 1 // the last are lines and blocks, which frames are drawn with
 	case 0x4e00 <= r && r <= 0x9fff, 0x3041 <= r && r <= 0x3096, 0x30a1 <= r && r <= 0x30fa, 0xac00 <= r && r <= 0xd7a3:
 		return 2
 	}
