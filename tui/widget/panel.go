@@ -149,9 +149,11 @@ func Indented(view string, by int) string {
 
 // Behind draws a view as what is behind a dialog.
 func Behind(look *theme.Theme, view string) string {
+	const text = "x"
+	begin, end, _ := strings.Cut(look.Behind.Render(text), text) // to render each line would measure it
 	lines := strings.Split(view, "\n")
 	for i, line := range lines {
-		lines[i] = look.Behind.Render(ansi.Strip(line))
+		lines[i] = begin + ansi.Strip(line) + end
 	}
 	return strings.Join(lines, "\n")
 }
