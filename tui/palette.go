@@ -227,7 +227,7 @@ func (a *App) propertyFound(p *api.Property) screen.Choice {
 
 // deletedFound is the choice of a property that was deleted: its screen can restore it.
 func (a *App) deletedFound(ctx context.Context, c *client.Client, id api.PropertyID) ([]screen.Choice, error) {
-	deletion, err := operation.Deletion(ctx, c, id)
+	deletion, err := operation.Properties.Deletion(ctx, c, id)
 	var was api.Property
 	switch isRefusal := errors.As(err, new(*api.Error)); {
 	case isRefusal && !needsLogin(err):

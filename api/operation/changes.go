@@ -186,48 +186,56 @@ func (d decision) LookUp(ctx context.Context, _ time.Time) (api.RedemptionRecord
 		Message: fmt.Sprintf("Redemption %q is %s by another decision.", d.ID, record.Status)}
 }
 
-// Creating is the attempt to create a property. It is a value: Send returns an updated copy.
-type Creating struct {
-	fields api.PropertyPatch
-	Attempt[PropertyVersion]
+// Creating is the attempt to create a record. It is a value: Send returns an updated copy.
+type Creating[I ~string, R any, P Patch[R, P]] struct {
+	create Create[I, R, P]
+	Attempt[client.Version[R]]
 }
 
-// NewCreating returns an attempt that has sent nothing.
-func NewCreating(fields api.PropertyPatch, key string) Creating {
-	return Creating{fields, Attempt[PropertyVersion]{Key: key}}
+// NewCreating returns an attempt that has sent nothing. Without an id, the service chooses one.
+func (k *EditKind[I, R, P]) NewCreating(id I, fields P, key string) Creating[I, R, P] {
+	return Creating[I, R, P]{
+		Create[I, R, P]{Kind: k, ID: id, Fields: fields}, Attempt[client.Version[R]]{Key: key},
+	}
 }
 
-// Send creates the property. If the reply is lost, and the service honours keys, the request is sent again.
-func (cr Creating) Send(ctx context.Context, c *client.Client) Creating {
-	cr.Attempt = cr.Attempt.Send(ctx, &patientCreation{Create{c, cr.fields}}, withKey(c))
+// Send creates the record. If the reply is lost, and the service honours keys, the request is sent again.
+func (cr Creating[I, R, P]) Send(ctx context.Context, c *client.Client) Creating[I, R, P] {
+	change := cr.create
+	change.Client = c
+	cr.Attempt = cr.Attempt.Send(ctx, &patientCreation[I, R, P]{change}, withKey(c))
 	return cr
 }
 
-// Create is the change that creates a property.
-type Create struct {
+// Create is the change that creates a record.
+type Create[I ~string, R any, P Patch[R, P]] struct {
+	Kind   *EditKind[I, R, P]
 	Client *client.Client
-	Fields api.PropertyPatch
+	ID     I // "" lets the service choose one
+	Fields P
 }
 
-// Send creates the property.
-func (cr *Create) Send(ctx context.Context, key string) (PropertyVersion, bool, error) {
-	return cr.Client.CreateProperty(ctx, cr.Fields, key)
+// Send creates the record.
+func (cr *Create[I, R, P]) Send(ctx context.Context, key string) (client.Version[R], bool, error) {
+	return cr.Kind.Create(cr.Client, ctx, cr.ID, cr.Fields, key)
 }
 
-// LookUp finds nothing by which a property is known before its id is: only the idempotency key tells. The match has no
-// id.
-func (cr *Create) LookUp(ctx context.Context, _ time.Time) (PropertyVersion, Event, error) {
+// LookUp finds nothing by which a record is known to be of this request: only the idempotency key tells. The match has
+// no id.
+func (cr *Create[I, R, P]) LookUp(ctx context.Context, _ time.Time) (none client.Version[R], event Event, err error) {
 	if ctx.Err() != nil {
-		return PropertyVersion{}, Unread, ctx.Err()
+		return none, Unread, ctx.Err()
 	}
 	cr.Client.ProbeKeys(ctx)
-	return PropertyVersion{}, Match, nil
+	return none, Match, nil
 }
 
 // patientCreation is a Create for a person who waits: what comes after the first request may take checkTimeout in all.
-type patientCreation struct{ Create }
+type patientCreation[I ~string, R any, P Patch[R, P]] struct{ Create[I, R, P] }
 
-func (p *patientCreation) LookUp(ctx context.Context, since time.Time) (PropertyVersion, Event, error) {
+func (p *patientCreation[I, R, P]) LookUp(
+	ctx context.Context, since time.Time,
+) (client.Version[R], Event, error) {
 	p.Client = soon(p.Client)
 	return p.Create.LookUp(ctx, since)
 }

@@ -24,20 +24,31 @@ type EditKind[I ~string, R any, P Patch[R, P]] struct {
 	Changes func(before, after R) P       // the change that makes before to after
 	Decode  func([]byte, *R) error        // what api.EncodeJSON wrote
 
-	Get    func(c *client.Client, ctx context.Context, id I) (record R, etag string, err error)
+	Get func(c *client.Client, ctx context.Context, id I) (record R, etag string, err error)
+	// Create makes a record, once for each idempotency key. Without an id, the service chooses one.
+	Create func(c *client.Client, ctx context.Context, id I, fields P, key string) (client.Version[R], bool, error)
 	Update func(c *client.Client, ctx context.Context, id I, patch P, ifMatch string) (api.Message, error)
 	Delete func(c *client.Client, ctx context.Context, id I, ifMatch string) (api.Message, error)
 	// Restore brings back a version, once for each idempotency key.
 	Restore func(
 		c *client.Client, ctx context.Context, id I, version api.PropertyRestore, ifMatch, key string,
 	) (record R, etag string, replayed bool, err error)
+
+	// Pages, Since and AsOf read the history; the error is client.IsUnsupported of a service that keeps none.
+	Pages func(
+		c *client.Client, ctx context.Context, id I, options client.ListOptions,
+	) client.Pages[api.PropertyVersion]
+	Since func(c *client.Client, ctx context.Context, id I, since time.Time) ([]api.PropertyVersion, error)
+	AsOf  func(c *client.Client, ctx context.Context, id I, at time.Time) (record R, etag string, err error)
 }
 
 // The types for properties.
 type (
-	PropertyVersion = client.Version[api.Property]
-	PropertyEdit    = Edit[api.PropertyID, api.Property, api.PropertyPatch]
-	PropertySaving  = Saving[api.PropertyID, api.Property, api.PropertyPatch]
+	PropertyVersion  = client.Version[api.Property]
+	PropertyEdit     = Edit[api.PropertyID, api.Property, api.PropertyPatch]
+	PropertySaving   = Saving[api.PropertyID, api.Property, api.PropertyPatch]
+	PropertyCreating = Creating[api.PropertyID, api.Property, api.PropertyPatch]
+	PropertyCreate   = Create[api.PropertyID, api.Property, api.PropertyPatch]
 )
 
 // Properties is the kind of a property.
@@ -46,7 +57,21 @@ var Properties = &EditKind[api.PropertyID, api.Property, api.PropertyPatch]{
 	Fields: sync.OnceValue(api.PropertyFields), Texts: api.Property.Texts,
 	Parse: api.ParsePropertyPatch, Changes: api.PropertyChanges, Decode: api.ReadProperty,
 	Get: (*client.Client).Property, Update: (*client.Client).UpdateProperty, Delete: (*client.Client).DeleteProperty,
-	Restore: (*client.Client).RestoreProperty,
+	Create: func(
+		c *client.Client, ctx context.Context, _ api.PropertyID, fields api.PropertyPatch, key string,
+	) (PropertyVersion, bool, error) {
+		return c.CreateProperty(ctx, fields, key)
+	},
+	Restore: (*client.Client).RestoreProperty, Pages: (*client.Client).PropertyHistoryPages,
+	Since: (*client.Client).PropertyVersionsSince, AsOf: (*client.Client).PropertyAsOf,
+}
+
+// Named names a record in a sentence, such as property 42.
+func (k *EditKind[I, R, P]) Named(id I) string { return k.Name + " " + string(id) }
+
+// Titled names a record at the beginning of a sentence.
+func (k *EditKind[I, R, P]) Titled(id I) string {
+	return strings.ToUpper(k.Name[:1]) + k.Name[1:] + " " + string(id)
 }
 
 // Field returns a field by its name.

@@ -75,14 +75,24 @@ func (e *Edit[I, R, P]) Kept() (before, after json.RawMessage) {
 // HistoryPage is how many changes are read at a time.
 const HistoryPage = 50
 
-// Deletion is the change that has deleted a property. The error is CodeNotFound if the last change is another one.
-func Deletion(ctx context.Context, c *client.Client, id api.PropertyID) (api.PropertyVersion, error) {
-	page, err := c.PropertyHistory(ctx, id, client.ListOptions{Page: 1, PerPage: 1})
+// History reads one page of the versions of a record, the newest first.
+func (k *EditKind[I, R, P]) History(
+	ctx context.Context, c *client.Client, id I, options client.ListOptions,
+) (page api.Page[api.PropertyVersion], err error) {
+	for page, err = range k.Pages(c, ctx, id, options) {
+		break
+	}
+	return page, err
+}
+
+// Deletion is the change that has deleted a record. The error is CodeNotFound if the last change is another one.
+func (k *EditKind[I, R, P]) Deletion(ctx context.Context, c *client.Client, id I) (api.PropertyVersion, error) {
+	page, err := k.History(ctx, c, id, client.ListOptions{Page: 1, PerPage: 1})
 	switch {
 	case err != nil:
 		return api.PropertyVersion{}, err
 	case len(page.Data) == 0 || page.Data[0].Action != api.VersionDeleted:
-		return api.PropertyVersion{}, api.Errorf(api.CodeNotFound, "Property %s was not deleted.", id)
+		return api.PropertyVersion{}, api.Errorf(api.CodeNotFound, "%s was not deleted.", k.Titled(id))
 	}
 	return page.Data[0], nil
 }
@@ -91,23 +101,23 @@ func Deletion(ctx context.Context, c *client.Client, id api.PropertyID) (api.Pro
 const wireStep = time.Millisecond
 
 // ReadVersion reads the version that a change has left, or of a deletion the one before it. The ETag may be unknown.
-func ReadVersion(
-	ctx context.Context, c *client.Client, id api.PropertyID, of api.PropertyVersion,
-) (version PropertyVersion, to api.PropertyRestore, err error) {
+func (k *EditKind[I, R, P]) ReadVersion(
+	ctx context.Context, c *client.Client, id I, of api.PropertyVersion,
+) (version client.Version[R], to api.PropertyRestore, err error) {
 	if of.Action == api.VersionDeleted {
-		if err = api.ReadProperty(of.Before, &version.Record); err != nil {
+		if err = k.Decode(of.Before, &version.Record); err != nil {
 			return version, to, err
 		}
 		at := of.At.Add(-wireStep)
-		record, etag, err := c.PropertyAsOf(ctx, id, at)
-		if err == nil && api.PropertyChanges(record, version.Record).IsEmpty() { // else it was changed just before
+		record, etag, err := k.AsOf(c, ctx, id, at)
+		if err == nil && k.Changes(record, version.Record).IsEmpty() { // else it was changed just before
 			version.ETag, to.ETag = etag, etag
 		}
 		return version, to, nil
 	}
-	version.Record, version.ETag, err = c.PropertyAsOf(ctx, id, of.At)
+	version.Record, version.ETag, err = k.AsOf(c, ctx, id, of.At)
 	if of.ETag != nil && err == nil && version.ETag != *of.ETag {
-		err = fmt.Errorf("property %s was changed again within a millisecond, so this version cannot be read", id)
+		err = fmt.Errorf("%s was changed again within a millisecond, so this version cannot be read", k.Named(id))
 	}
 	if to.ETag = version.ETag; to.ETag == "" {
 		to.AsOf = of.At
@@ -116,44 +126,44 @@ func ReadVersion(
 }
 
 // ReadRestoration reads what it takes to restore the version that a change has left, or of a deletion the one before
-// it: that version, and the property as it is now, which it returns too. That has no id if it is deleted.
-func ReadRestoration(
-	ctx context.Context, c *client.Client, id api.PropertyID, of api.PropertyVersion, key string,
-) (*PropertyEdit, PropertyVersion, error) {
-	now, err := Properties.Read(ctx, c, id)
+// it: that version, and the record as it is now, which it returns too. That has no id if it is deleted.
+func (k *EditKind[I, R, P]) ReadRestoration(
+	ctx context.Context, c *client.Client, id I, of api.PropertyVersion, key string,
+) (*Edit[I, R, P], client.Version[R], error) {
+	now, err := k.Read(ctx, c, id)
 	isDeleted := client.IsNotFound(err)
 	if err != nil && !isDeleted {
 		return nil, now, err
 	}
-	version, to, err := ReadVersion(ctx, c, id, of)
+	version, to, err := k.ReadVersion(ctx, c, id, of)
 	if err != nil {
 		return nil, now, err
 	}
 	if isDeleted {
-		deletion, err := Deletion(ctx, c, id)
+		deletion, err := k.Deletion(ctx, c, id)
 		if err != nil {
 			return nil, now, err
 		}
 		last := version
 		if !deletion.At.Equal(of.At) || of.Action != api.VersionDeleted {
-			if last, _, err = ReadVersion(ctx, c, id, deletion); err != nil {
+			if last, _, err = k.ReadVersion(ctx, c, id, deletion); err != nil {
 				return nil, now, err
 			}
 		}
 		now.ETag = last.ETag
 	}
-	return Properties.NewRestoration(id, now, version.Record, to, key), now, nil
+	return k.NewRestoration(id, now, version.Record, to, key), now, nil
 }
 
-// ReadLastEdit reads what it takes to undo the last change that a client has made to a property: the edit to review,
-// and the property as it is now. Where the service keeps no history, kept is that change; nil if it is not known. The
+// ReadLastEdit reads what it takes to undo the last change that a client has made to a record: the edit to review,
+// and the record as it is now. Where the service keeps no history, kept is that change; nil if it is not known. The
 // error is CodeConflict if there is nothing to undo.
-func ReadLastEdit(
-	ctx context.Context, c *client.Client, id api.PropertyID, clientID, key string, kept *api.PropertyVersion,
-) (*PropertyEdit, PropertyVersion, error) {
-	page, err := c.PropertyHistory(ctx, id, client.ListOptions{Page: 1, PerPage: HistoryPage})
-	nothing := func(format string, args ...any) (*PropertyEdit, PropertyVersion, error) {
-		return nil, PropertyVersion{}, api.Errorf(api.CodeConflict, format, args...)
+func (k *EditKind[I, R, P]) ReadLastEdit(
+	ctx context.Context, c *client.Client, id I, clientID, key string, kept *api.PropertyVersion,
+) (*Edit[I, R, P], client.Version[R], error) {
+	page, err := k.History(ctx, c, id, client.ListOptions{Page: 1, PerPage: HistoryPage})
+	nothing := func(format string, args ...any) (*Edit[I, R, P], client.Version[R], error) {
+		return nil, client.Version[R]{}, api.Errorf(api.CodeConflict, format, args...)
 	}
 	var last api.PropertyVersion
 	at := slices.IndexFunc(page.Data, func(v api.PropertyVersion) bool {
@@ -165,23 +175,23 @@ func ReadLastEdit(
 	case client.IsUnsupported(err):
 		return nothing("Nothing to undo: nothing was saved here yet, and the service keeps no history.")
 	case err != nil:
-		return nil, PropertyVersion{}, err
+		return nil, client.Version[R]{}, err
 	case at < 0 && len(page.Data) == HistoryPage:
-		return nothing("Nothing to undo: none of the last %d changes of property %s is yours.", HistoryPage, id)
+		return nothing("Nothing to undo: none of the last %d changes of %s is yours.", HistoryPage, k.Named(id))
 	case at < 0:
-		return nothing("Nothing to undo: no change of property %s is yours.", id)
+		return nothing("Nothing to undo: no change of %s is yours.", k.Named(id))
 	default:
 		last = page.Data[at]
 	}
 	switch {
 	case last.Action == api.VersionDeleted && at == 0:
-		return ReadRestoration(ctx, c, id, last, key)
+		return k.ReadRestoration(ctx, c, id, last, key)
 	case last.Action == api.VersionDeleted:
-		return nothing("Nothing to undo: property %s, which you deleted, was restored.", id)
+		return nothing("Nothing to undo: %s, which you deleted, was restored.", k.Named(id))
 	case last.Action == api.VersionCreated || isNull(last.Before) || isNull(last.After):
-		return nothing("Nothing to undo: your last change was that property %s was %s.", id, last.Action)
+		return nothing("Nothing to undo: your last change was that %s was %s.", k.Named(id), last.Action)
 	}
-	now, err := Properties.Read(ctx, c, id)
+	now, err := k.Read(ctx, c, id)
 	if err != nil {
 		return nil, now, err
 	}
@@ -189,12 +199,12 @@ func ReadLastEdit(
 	if last.ETag != nil {
 		etag = *last.ETag
 	}
-	saved, err := Properties.NewSaved(id, now, last.Before, last.After, etag)
+	saved, err := k.NewSaved(id, now, last.Before, last.After, etag)
 	if err != nil {
 		return nil, now, err
 	}
 	if saved.Reverse().IsAppliedTo(now.Record) {
-		return nothing("Nothing to undo: property %s already has the values from before your last change.", id)
+		return nothing("Nothing to undo: %s already has the values from before your last change.", k.Named(id))
 	}
 	return saved.Undo(now), now, nil
 }

@@ -198,7 +198,7 @@ func TestRestoring(t *testing.T) {
 func TestARestorationThatDidNotArriveIsSentOnce(t *testing.T) {
 	a := newArchive("acme created One", "acme deleted")
 	c := serve(t, a)
-	edit, _, err := operation.ReadRestoration(t.Context(), c, "42", a.changes[0], "key")
+	edit, _, err := operation.Properties.ReadRestoration(t.Context(), c, "42", a.changes[0], "key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestARestorationIsReviewedAsOfNow(t *testing.T) {
 	} {
 		a := newArchive(test.changes...)
 		c := serve(t, a)
-		edit, now, err := operation.ReadRestoration(t.Context(), c, "42", a.changes[test.of], "key")
+		edit, now, err := operation.Properties.ReadRestoration(t.Context(), c, "42", a.changes[test.of], "key")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -299,7 +299,7 @@ func TestUndoOfTheLastEdit(t *testing.T) {
 	} {
 		a := newArchive(strings.Split(test.changes, ", ")...)
 		a.noHistory = test.noHistory
-		edit, _, err := operation.ReadLastEdit(t.Context(), serve(t, a), "42", "acme", "key", test.kept)
+		edit, _, err := operation.Properties.ReadLastEdit(t.Context(), serve(t, a), "42", "acme", "key", test.kept)
 		got := ""
 		switch {
 		case err != nil:

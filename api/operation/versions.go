@@ -9,17 +9,17 @@ import (
 	"example.com/perks/api/client"
 )
 
-// VersionsBackTo reads the versions of a listing, the newest first: those that are newer than the one with the first
+// VersionsBackTo reads the versions of a record, the newest first: those that are newer than the one with the first
 // ETag, then from there those that are newer than the one with the next, which it replaced. The error is CodeNotFound
 // if the service does not have one of them any more. The last may be older than the history.
-func VersionsBackTo(
-	ctx context.Context, c *client.Client, id api.PropertyID, etags ...string,
+func (k *EditKind[I, R, P]) VersionsBackTo(
+	ctx context.Context, c *client.Client, id I, etags ...string,
 ) (parts [][]api.PropertyVersion, err error) {
 	var newer []api.PropertyVersion
 	is := func(version api.PropertyVersion, etag string) bool {
 		return version.ETag != nil && client.SameVersion(*version.ETag, etag)
 	}
-	for page, err := range c.PropertyHistoryPages(ctx, id, client.ListOptions{PerPage: 10}) {
+	for page, err := range k.Pages(c, ctx, id, client.ListOptions{PerPage: 10}) {
 		if err != nil {
 			return nil, err
 		}
@@ -37,12 +37,12 @@ func VersionsBackTo(
 			return append(parts, newer), nil
 		}
 	}
-	return nil, api.Errorf(api.CodeNotFound, "The history of property %s does not have the version with the ETag %s.",
-		id, etags[len(parts)])
+	return nil, api.Errorf(api.CodeNotFound, "The history of %s does not have the version with the ETag %s.",
+		k.Named(id), etags[len(parts)])
 }
 
-// NetChanges returns how a listing differs from what it was before these versions, of which the newest is the first.
-func NetChanges(versions []api.PropertyVersion) (changes []FieldChange) {
+// NetChanges returns how a record differs from what it was before these versions, of which the newest is the first.
+func (k *EditKind[I, R, P]) NetChanges(versions []api.PropertyVersion) (changes []FieldChange) {
 	type members = map[string]json.RawMessage
 	was, is, hasEnd := members{}, members{}, members{}
 	for _, version := range versions {
@@ -60,9 +60,9 @@ func NetChanges(versions []api.PropertyVersion) (changes []FieldChange) {
 			}
 		}
 	}
-	for _, field := range api.PropertyPatchFields() {
-		if !bytes.Equal(was[field], is[field]) {
-			changes = append(changes, FieldChange{Field: field, From: was[field], To: is[field]})
+	for _, field := range k.Fields() {
+		if name := field.Name; !bytes.Equal(was[name], is[name]) {
+			changes = append(changes, FieldChange{Field: name, From: was[name], To: is[name]})
 		}
 	}
 	return changes

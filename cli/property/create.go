@@ -127,7 +127,7 @@ func runCreate(
 	if err != nil {
 		return err
 	}
-	creating := operation.NewCreating(fields, key).Send(ctx, c)
+	creating := operation.Properties.NewCreating("", fields, key).Send(ctx, c)
 	err = creating.Err
 	if ctx.Err() != nil && err != nil && !client.OutcomeUnknown(err) {
 		err = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
@@ -177,7 +177,8 @@ func runCreateFile(ctx context.Context, s *session.Session, flags bulk.Flags) er
 				return nil, err
 			}
 			fields, err := newListing(fieldsOf(values))
-			return &creation{creations: run, Create: operation.Create{Fields: fields}, line: row.Line}, err
+			create := operation.PropertyCreate{Kind: operation.Properties, Fields: fields}
+			return &creation{run, create, row.Line}, err
 		}})
 }
 
@@ -190,7 +191,7 @@ type creations struct {
 // creation is the new property of a row.
 type creation struct {
 	*creations
-	operation.Create
+	operation.PropertyCreate
 	line int
 }
 
@@ -201,7 +202,7 @@ func (t *creation) Send(
 	ctx context.Context, c *client.Client, key string,
 ) (o operation.Outcome, replayed bool, err error) {
 	t.Client = c
-	created, replayed, err := t.Create.Send(ctx, key)
+	created, replayed, err := t.PropertyCreate.Send(ctx, key)
 	if err != nil {
 		return o, false, err
 	}
@@ -225,7 +226,7 @@ func (t *creation) LookUp(
 	ctx context.Context, c *client.Client, since time.Time, _ func(string) bool,
 ) (operation.Outcome, operation.Event, error) {
 	t.Client = c
-	_, event, err := t.Create.LookUp(ctx, since)
+	_, event, err := t.PropertyCreate.LookUp(ctx, since)
 	if event == operation.Match && t.resends && !c.HonoursKeys() {
 		event = operation.Absent // so that it is sent again
 	}

@@ -258,7 +258,7 @@ func versionOf(
 		version, _, err = c.PropertyAsOf(ctx, id, of.AsOf)
 		return version, err
 	case of.ETag == "":
-		deletion, err := operation.Deletion(ctx, c, id)
+		deletion, err := operation.Properties.Deletion(ctx, c, id)
 		if err != nil {
 			return version, err
 		}
@@ -270,7 +270,7 @@ func versionOf(
 		}
 		for _, v := range page.Data {
 			if v.ETag != nil && client.SameVersion(*v.ETag, of.ETag) {
-				found, _, err := operation.ReadVersion(ctx, c, id, v)
+				found, _, err := operation.Properties.ReadVersion(ctx, c, id, v)
 				return found.Record, err
 			}
 		}

@@ -66,14 +66,14 @@ func (u *undo) prepare(ctx context.Context, c *client.Client) error {
 	}
 	row := []api.PropertyVersion{{Before: u.made.Before, After: u.made.After}}
 	if u.made.Before == nil {
-		parts, err := operation.VersionsBackTo(ctx, c, u.ID, u.made.ETag, u.made.ETagBefore)
+		parts, err := operation.Properties.VersionsBackTo(ctx, c, u.ID, u.made.ETag, u.made.ETagBefore)
 		if err != nil {
 			return err
 		}
 		row = parts[1]
 	}
 	before := map[string]json.RawMessage{}
-	for _, change := range operation.NetChanges(row) {
+	for _, change := range operation.Properties.NetChanges(row) {
 		before[change.Field] = change.From
 		u.changes = append(u.changes, operation.FieldChange{Field: change.Field, From: change.To, To: change.From})
 	}
@@ -128,8 +128,8 @@ func changedByOthers(
 	var changes []operation.FieldChange
 	if left != nil {
 		changes, _ = changesOf(now.Current.Record.With(*left), now.Current.Record)
-	} else if parts, err := operation.VersionsBackTo(ctx, c, now.ID, etag); err == nil {
-		changes = operation.NetChanges(parts[0])
+	} else if parts, err := operation.Properties.VersionsBackTo(ctx, c, now.ID, etag); err == nil {
+		changes = operation.Properties.NetChanges(parts[0])
 	}
 	texts := make([]string, len(changes))
 	for i, change := range changes {

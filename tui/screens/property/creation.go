@@ -28,12 +28,12 @@ type Creation struct {
 	edit     *edit
 	notes    []string
 	refused  bool // something was not valid when it was submitted
-	creating operation.Creating
-	sender   *screen.Sender[operation.Creating]
+	creating operation.PropertyCreating
+	sender   *screen.Sender[operation.PropertyCreating]
 }
 
 func NewCreation(shell *screen.Shell) *Creation {
-	s := &Creation{shell: shell, sender: screen.NewSender[operation.Creating](shell)}
+	s := &Creation{shell: shell, sender: screen.NewSender[operation.PropertyCreating](shell)}
 	s.edit = newEdit(shell, operation.Properties.NewEdit("", operation.PropertyVersion{}))
 	s.edit.form = widget.NewForm(shell.Theme)
 	for _, f := range fields() { // empty ones, also where a property has 0 at first
@@ -144,7 +144,7 @@ func (s *Creation) submit() tea.Cmd {
 	}
 	return s.shell.Post(screen.Confirm{Title: "Create this property?", Text: text, Yes: "create it",
 		Then: func() tea.Cmd {
-			s.creating = operation.NewCreating(fields, s.shell.NewID())
+			s.creating = operation.Properties.NewCreating("", fields, s.shell.NewID())
 			return s.send()
 		}})
 }
@@ -171,13 +171,13 @@ func (s *Creation) send() tea.Cmd {
 	}
 	s.notes = nil
 	creating := s.creating
-	return s.sender.Send(func(ctx context.Context, c *client.Client) (operation.Creating, error) {
+	return s.sender.Send(func(ctx context.Context, c *client.Client) (operation.PropertyCreating, error) {
 		done := creating.Send(ctx, c)
 		return done, done.Err
 	})
 }
 
-func (s *Creation) handleSent(sent screen.Sent[operation.Creating]) tea.Cmd {
+func (s *Creation) handleSent(sent screen.Sent[operation.PropertyCreating]) tea.Cmd {
 	err := sent.Err
 	if s.creating = sent.Value; s.creating.State == operation.Made {
 		id := s.creating.Result.Record.PropertyID()

@@ -34,7 +34,7 @@ func (s *Screen) prepare(read func(ctx context.Context, c *client.Client) (prepa
 func (s *Screen) startRestore(of api.PropertyVersion) tea.Cmd {
 	id, key := s.id, s.shell.NewID()
 	return s.prepare(func(ctx context.Context, c *client.Client) (p prepared, err error) {
-		p.edit, p.now, err = operation.ReadRestoration(ctx, c, id, of, key)
+		p.edit, p.now, err = operation.Properties.ReadRestoration(ctx, c, id, of, key)
 		return p, err
 	})
 }
@@ -50,7 +50,7 @@ func (s *Screen) startUndo() tea.Cmd {
 	id, key, profile, memory, name := s.id, s.shell.NewID(), s.shell.Account.Profile, s.shell.Memory, s.drafts.name
 	return s.prepare(func(ctx context.Context, c *client.Client) (p prepared, err error) {
 		kept := keptEdit(memory.Undo(profile, name))
-		p.edit, p.now, err = operation.ReadLastEdit(ctx, c, id, profile.ClientID, key, kept)
+		p.edit, p.now, err = operation.Properties.ReadLastEdit(ctx, c, id, profile.ClientID, key, kept)
 		return p, err
 	})
 }
@@ -124,7 +124,7 @@ func (s *Screen) deletion() *api.PropertyVersion {
 func (s *Screen) readDeletion() tea.Cmd {
 	id := s.id
 	return s.deleted.Load(func(ctx context.Context, c *client.Client) (api.PropertyVersion, error) {
-		return operation.Deletion(ctx, c, id)
+		return operation.Properties.Deletion(ctx, c, id)
 	})
 }
 
