@@ -29,6 +29,11 @@ func ofOwner(c echo.Context, id int64) func(owner string) error {
 
 func (s *service) getPropertyAsOf(c echo.Context, id int64, at time.Time) (api.Property, error) {
 	c.Response().Header().Set(api.HeaderAsOf, at.Truncate(time.Millisecond).Format(time.RFC3339Nano))
+	leave, err := s.enterLane(c, s.lists[false]) // it may read as much as a list
+	if err != nil {
+		return api.Property{}, err
+	}
+	defer leave()
 	record, err := s.config.Live.PropertyAsOf(c.Request().Context(), id, at, ofOwner(c, id))
 	return record.Property, err
 }
@@ -117,6 +122,13 @@ func (s *service) restoreProperty(c echo.Context) error {
 		return sha256.Sum256(canonical), err
 	}); err != nil {
 		return err
+	}
+	if restoration.Is != nil || !restoration.AsOf.IsZero() { // to find the version may read as much as a list
+		leave, err := s.enterLane(c, s.lists[false])
+		if err != nil {
+			return err
+		}
+		defer leave()
 	}
 	restored, err := s.config.Live.RestoreProperty(c.Request().Context(), restoration)
 	if err != nil {

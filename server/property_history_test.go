@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -459,4 +460,67 @@ func (h costlyHistory) PropertyHistory(
 	}
 	*h.reads = append(*h.reads, fmt.Sprint(within, " of ", what))
 	return list, err
+}
+
+// TestFormerVersionsAreFoundOnlyAFewAtOnce has a store that finds a version when the test lets it.
+func TestFormerVersionsAreFoundOnlyAFewAtOnce(t *testing.T) {
+	for name, r := range map[string]struct{ method, path, body string }{
+		"as of":               {"GET", "/get-property/1?as_of=2026-01-01T00:00:00Z", ""},
+		"restore by the ETag": {"POST", "/partners/properties/1/restore", `{"etag":"\"1\""}`},
+		"restore by the time": {"POST", "/partners/properties/1/restore", `{"as_of":"2026-01-01T00:00:00Z"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			held := &heldVersions{find: make(chan struct{})}
+			s := servertest.Start(t, func(c *server.Config) {
+				held.Store = c.Live
+				c.Live = held
+			})
+			const requests = 200
+			token, statuses := s.Token(), make(chan int, requests)
+			for range requests {
+				go func() { statuses <- s.Status(token, r.method, s.URL+r.path, r.body) }()
+			}
+			if status := <-statuses; status != http.StatusTooManyRequests { // the others are held, or wait
+				t.Errorf("status %d while others are held", status)
+			}
+			close(held.find)
+			for range requests - 1 {
+				<-statuses
+			}
+			if most := held.most.Load(); most < 1 || most > held.limit() {
+				t.Errorf("%d are found at once, want at most %d", most, held.limit())
+			}
+		})
+	}
+}
+
+type heldVersions struct {
+	store.Store
+	find          chan struct{}
+	running, most atomic.Int64
+}
+
+func (h *heldVersions) limit() int64 { return int64(max(2, h.Stats().ReadConnections()/4)) }
+
+func (h *heldVersions) wait() error {
+	running := h.running.Add(1)
+	defer h.running.Add(-1)
+	for most := h.most.Load(); running > most && !h.most.CompareAndSwap(most, running); most = h.most.Load() {
+	}
+	if running <= h.limit() {
+		<-h.find
+	}
+	return store.PropertyNotFound(1)
+}
+
+func (h *heldVersions) PropertyAsOf(
+	context.Context, int64, time.Time, func(string) error,
+) (record store.PropertyRecord, err error) {
+	return record, h.wait()
+}
+
+func (h *heldVersions) RestoreProperty(
+	context.Context, store.PropertyRestoration,
+) (restored store.RestoredProperty, err error) {
+	return restored, h.wait()
 }

@@ -199,20 +199,26 @@ func readList[T any](
 }
 
 func readInLane[T any](s *service, c echo.Context, l *lane, read func(context.Context) (T, error)) (list T, err error) {
-	ctx, client := c.Request().Context(), callerOf(c).ClientID
-	leave, err := l.enter(ctx, client)
-	if errors.Is(err, errLaneFull) {
-		s.metrics.limited.WithLabelValues(limitOfLists).Inc()
-		err = tooMany(time.Second, "The client %q has %d lists waiting here already.", client, maxQueued)
-	}
+	leave, err := s.enterLane(c, l)
 	if err != nil {
 		return list, err
 	}
 	defer leave()
 	if l == s.costly {
-		return read(store.LimitList(ctx, listTime, 0))
+		return read(store.LimitList(c.Request().Context(), listTime, 0))
 	}
-	return read(store.LimitList(ctx, listTime, cheapRows))
+	return read(store.LimitList(c.Request().Context(), listTime, cheapRows))
+}
+
+// enterLane waits until the caller may read something in a lane. leave must be called at its end.
+func (s *service) enterLane(c echo.Context, l *lane) (leave func(), err error) {
+	client := callerOf(c).ClientID
+	leave, err = l.enter(c.Request().Context(), client)
+	if errors.Is(err, errLaneFull) {
+		s.metrics.limited.WithLabelValues(limitOfLists).Inc()
+		err = tooMany(time.Second, "The client %q has %d lists waiting here already.", client, maxQueued)
+	}
+	return leave, err
 }
 
 // tooExpensive names what would be cheaper.
