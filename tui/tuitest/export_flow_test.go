@@ -26,7 +26,7 @@ func TestEachListIsExportedAsPerksctlWritesIt(t *testing.T) {
 		{"2 => Users | row 1 of\nesc => / filter", "users.csv"},
 		{"3 => Properties | row 1 of\nesc => / filter", "properties.csv"},
 		{"4 => Redemptions 1 | row 1 of", "redemptions.csv"},
-		{"2 => Users\n/ \"zoe\" enter => Redeemed 1 | row 1 of 1 | Available", "redeemed.csv"},
+		{"2 => ≠ Redemptions 1\n/ \"zoe\" enter => Redeemed 1 | row 1 of 1 | Available", "redeemed.csv"},
 		{"tab => tab redemptions", "available.csv"},
 	} {
 		w.play(list.open)
