@@ -16,9 +16,16 @@ const queryFlag = "query"
 
 // ReadQuery returns the filter of --query alone, which must be given.
 func ReadQuery[F any](cmd *cobra.Command, fields []api.FilterField[F]) (filter F, err error) {
+	if flag := cmd.Flags().Lookup(queryFlag); flag.Changed && isBlank(flag.Value.String()) {
+		return filter, command.Usagef("--%s must not be empty. Say which records are meant, such as city:leeds.",
+			queryFlag)
+	}
 	filter, _, err = readQuery(cmd, fields)
 	return filter, err
 }
+
+// isBlank tells whether a query has no word: quotes alone hold none, too.
+func isBlank(query string) bool { return strings.Trim(query, " \t\"") == "" }
 
 // readQuery returns the filter of --query and its parts, none without the flag.
 func readQuery[F any](cmd *cobra.Command, fields []api.FilterField[F]) (filter F, parts []api.QueryPart, err error) {
@@ -27,7 +34,7 @@ func readQuery[F any](cmd *cobra.Command, fields []api.FilterField[F]) (filter F
 		return filter, nil, nil
 	}
 	text := flag.Value.String()
-	if strings.Trim(text, " \t\"") == "" { // quotes alone hold no word, too
+	if isBlank(text) {
 		return filter, nil, mustNotBeEmpty(queryFlag)
 	}
 	filter, problems := api.ParseQuery(fields, text)
