@@ -271,7 +271,8 @@ func (r *importReader[R]) records(ctx context.Context) iter.Seq2[R, error] {
 }
 
 func (r *importReader[R]) invalidRows(bad int64) error {
-	return fmt.Errorf("%d of %s not valid; nothing was imported", bad, display.Plural(r.rows, "row is", "rows are"))
+	return fmt.Errorf("%s of %s not valid; nothing was imported", display.Count(bad),
+		display.Plural(r.rows, "row is", "rows are"))
 }
 
 // reportRefused reports the rows that the store refused, of which it lists only the first.
