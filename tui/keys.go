@@ -46,7 +46,7 @@ func (a *App) Offers() []actions.Offer {
 	offers = slices.Clone(offers)
 	for i, offer := range offers {
 		if offer.Enabled() {
-			offers[i].Why = a.shell.WhyNoChange(offer.ID)
+			offers[i].Why = a.shell.WhyNoChange(offer)
 		}
 	}
 	for _, global := range a.globals() {

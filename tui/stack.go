@@ -22,7 +22,8 @@ import (
 	"example.com/perks/tui/screens/user"
 )
 
-// newScreen returns the screen for a route. Nothing else knows all screens.
+// newScreen returns the screen for a route. Nothing else knows all screens but those that a Maker
+// makes.
 func (a *App) newScreen(to screen.Route) screen.Screen {
 	switch to := to.(type) {
 	case screen.ToPerk:
@@ -35,12 +36,8 @@ func (a *App) newScreen(to screen.Route) screen.Screen {
 		return user.NewRedemption(a.shell, to)
 	case screen.ToProperty:
 		return property.New(a.shell, to)
-	case property.ToHistory:
-		return property.NewHistory(a.shell, to)
-	case screen.ToManyProperties:
-		return property.NewMany(a.shell, to)
-	case screen.ToNewProperty:
-		return property.NewCreation(a.shell)
+	case screen.Maker:
+		return to.New(a.shell)
 	case screen.ToLogin:
 		return login.New(a.shell, "")
 	case screen.ToUsers:

@@ -42,6 +42,8 @@ type Offer struct {
 	Why  string         // "" if it can be done
 	Hint string         // what the footer calls it here; "" for what it does everywhere
 	Do   func() tea.Cmd // nil for what the form does itself
+	// Scope is what a client needs to do it here; "" if that is the same everywhere.
+	Scope string
 }
 
 func (o Offer) Enabled() bool { return o.Why == "" }

@@ -5,6 +5,7 @@
 package screen
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -209,10 +210,11 @@ var scopes = map[actions.ID]api.Scope{
 	actions.Restore: api.ScopePropertiesWrite,
 }
 
-// WhyNoChange says why nobody can do the action as this profile and with this token; "" if somebody can, and of an
+// WhyNoChange says why nobody can do what is offered as this profile and with this token; "" if somebody can, and of an
 // action that changes nothing.
-func (s *Shell) WhyNoChange(id actions.ID) string {
-	scope, changes := scopes[id]
+func (s *Shell) WhyNoChange(offer actions.Offer) string {
+	scope, changes := scopes[offer.ID]
+	scope = cmp.Or(api.Scope(offer.Scope), scope)
 	profile := s.Account.Profile
 	switch {
 	case !changes:
@@ -401,6 +403,12 @@ type Route interface {
 	Tab() int
 }
 
+// Maker is a Route that makes its screen itself.
+type Maker interface {
+	Route
+	New(*Shell) Screen
+}
+
 // The tabs, in their order.
 const (
 	PerksTab = iota
@@ -438,13 +446,6 @@ type (
 	ToRedemption struct{ ID string }
 	// ToProperty shows a property; "" asks which.
 	ToProperty struct{ ID api.PropertyID }
-	// ToManyProperties changes several properties at once. Own says that all are this client's.
-	ToManyProperties struct {
-		Properties []api.Property
-		Own        bool
-	}
-	// ToNewProperty creates a property.
-	ToNewProperty struct{}
 	// ToLogin logs in, or switches the profile.
 	ToLogin struct{}
 )
@@ -459,9 +460,6 @@ func (ToUser) Tab() int        { return UsersTab }
 func (ToRedemption) Tab() int  { return RedemptionsTab }
 func (ToProperty) Tab() int    { return PropertiesTab }
 func (ToLogin) Tab() int       { return PerksTab }
-
-func (ToManyProperties) Tab() int { return PropertiesTab }
-func (ToNewProperty) Tab() int    { return PropertiesTab }
 
 // Go opens a screen.
 type Go struct{ To Route }

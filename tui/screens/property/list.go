@@ -3,7 +3,6 @@ package property
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -13,6 +12,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/list"
+	"example.com/perks/tui/record"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
@@ -24,7 +24,7 @@ type List struct {
 }
 
 func NewList(shell *screen.Shell) *List {
-	kind := list.Kind[api.PropertyFilter, api.Property]{
+	listed := list.Kind[api.PropertyFilter, api.Property]{
 		One: "property", Many: "properties", Fields: api.PropertyFilterFields, IDRule: idRule,
 		Empty:      shell.Key(actions.Create) + " creates one.",
 		Orders:     func(api.PropertyFilter) []string { return api.PropertySortFields() },
@@ -57,9 +57,9 @@ func NewList(shell *screen.Shell) *List {
 		Facts: func(p *api.Property) []widget.Pair {
 			return []widget.Pair{
 				{Label: "Price", Value: priceOf(*p)},
-				{Label: "Deposit", Value: fieldNamed("deposit").value(*p)},
-				{Label: "Bedrooms", Value: fieldNamed("bedrooms").value(*p)},
-				{Label: "Bathrooms", Value: fieldNamed("bathrooms").value(*p)},
+				{Label: "Deposit", Value: valueOf(fieldNamed("deposit"), *p)},
+				{Label: "Bedrooms", Value: valueOf(fieldNamed("bedrooms"), *p)},
+				{Label: "Bathrooms", Value: valueOf(fieldNamed("bathrooms"), *p)},
 				{Label: "Address", Value: display.Line(p.Address)},
 				{Label: "City", Value: display.Line(p.Postcode + " " + p.City)},
 				{Label: "About", Value: display.Text(p.Description)},
@@ -69,8 +69,8 @@ func NewList(shell *screen.Shell) *List {
 		},
 	}
 	if shell.Account.Profile.Sandbox { // the service lists live ones there, too
-		kind.Fields, kind.ScopeOfAll, kind.None, kind.Empty = nil, "", noneInSandbox, goLive(shell)
-		kind.Pages = func(
+		listed.Fields, listed.ScopeOfAll, listed.None, listed.Empty = nil, "", noneInSandbox, goLive(shell)
+		listed.Pages = func(
 			*client.Client, context.Context, api.PropertyFilter, client.ListOptions,
 		) client.Pages[api.Property] {
 			return func(yield func(api.Page[api.Property], error) bool) {
@@ -78,23 +78,22 @@ func NewList(shell *screen.Shell) *List {
 			}
 		}
 	}
-	kind.Entered = func(query string) tea.Cmd { // with an id there is nothing to choose
+	listed.Entered = func(query string) tea.Cmd { // with an id there is nothing to choose
 		if query == "" || idRule(query) != "" {
 			return nil
 		}
-		return kind.Open(query, nil)
+		return listed.Open(query, nil)
 	}
-	return &List{shell: shell, List: list.New(shell, kind)}
+	return &List{shell: shell, List: list.New(shell, listed)}
 }
 
 // cellOf is a field in a list as it came, without a remark: a column of numbers is narrow.
 func cellOf(name string) func(*api.Property) string {
-	f := fieldNamed(name)
-	return func(p *api.Property) string { return display.Line(f.text(*p)) }
+	return func(p *api.Property) string { return display.Line(kind.Text(name, *p)) }
 }
 
 func priceOf(p api.Property) string {
-	price := fieldNamed("price_pw").value(p)
+	price := valueOf(fieldNamed("price_pw"), p)
 	if _, isOdd := p.Odd["price_pw"]; !isOdd {
 		price += " per week"
 	}
@@ -131,9 +130,11 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Revealed:
 		return s.Reload()
-	case changedMany:
-		for _, id := range msg.ids {
-			s.Unmark(id)
+	case record.Changed:
+		if msg.Kind == kind.Name {
+			for _, id := range msg.IDs {
+				s.Unmark(id)
+			}
 		}
 	}
 	return s.List.Update(msg)
@@ -144,15 +145,14 @@ func (s *List) Offers() []actions.Offer {
 	if s.Fields == nil {
 		return s.List.Offers()
 	}
-	marked := s.Marked()
-	edit := actions.Offer{ID: actions.Edit, Hint: fmt.Sprintf("edit %d marked", len(marked)), Do: func() tea.Cmd {
-		return s.shell.Open(screen.ToManyProperties{Properties: slices.Clone(marked), Own: s.Filter().Own})
-	}}
-	if len(marked) == 0 {
-		edit.Hint, edit.Why = "", fmt.Sprintf("Nothing is marked: %s marks. %s opens one.",
-			s.shell.Key(actions.Mark), s.shell.Key(actions.Open))
+	var marked []record.Marked[api.PropertyID]
+	for _, p := range s.Marked() {
+		marked = append(marked, record.Marked[api.PropertyID]{ID: p.PropertyID(), Title: display.Line(p.Title)})
 	}
-	return s.List.Offers(edit, actions.Offer{ID: actions.Create, Do: func() tea.Cmd {
-		return s.shell.Open(screen.ToNewProperty{})
-	}})
+	edit := kind.EditMarked(s.shell, marked, s.Filter().Own)
+	if len(marked) == 0 {
+		edit.Why = fmt.Sprintf("Nothing is marked: %s marks. %s opens one.", s.shell.Key(actions.Mark),
+			s.shell.Key(actions.Open))
+	}
+	return s.List.Offers(edit, actions.Offer{ID: actions.Create, Do: kind.New(s.shell)})
 }

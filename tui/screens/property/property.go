@@ -1,9 +1,11 @@
-// Package property has the screen that shows, edits, deletes and restores a property, and that of its history.
+// Package property has the list of listings, and the screen that shows, edits, deletes and restores one.
 package property
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -15,219 +17,192 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/record"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
 
-// Screen is the screen.
-type Screen struct {
-	shell         *screen.Shell
-	width, height int
+// kind is what screens know of listings.
+var kind = &record.Kind[api.PropertyID, api.Property, api.PropertyPatch]{
+	EditKind: operation.Properties, Many: "properties", List: actions.Property, Tab: screen.PropertiesTab,
+	Scope: api.ScopePropertiesWrite,
+	Route: func(id api.PropertyID) screen.Route { return screen.ToProperty{ID: id} },
+	Title: func(p api.Property) string { return display.Line(p.Title) },
+	Summary: func(p api.Property) []string {
+		return []string{display.Line(p.Title), address(p), priceOf(p)}
+	},
+	Needs: "A title and a price are needed.",
+	CheckNew: func(members []api.Member) error {
+		_, err := api.ParseNewProperty(members)
+		return err
+	},
+	Remember: func(shell *screen.Shell, id api.PropertyID, _ api.Property) tea.Cmd {
+		return shell.Remember(shell.Account.Profile, operation.Properties.Name, string(id))
+	},
+	IsAbout: func(e api.Event, id api.PropertyID) bool { return e.Property != nil && e.Property.PropertyID() == id },
+	InEvent: func(e api.Event) *api.Property { return e.Property },
 
-	id         api.PropertyID // "" until one is chosen
-	remembered bool
-	record     *screen.Loader[operation.PropertyVersion]
-	notes      []string // messages above the property or its edit
-	scroll     scroll
-
-	cursor  int   // the field of the page that the keyboard is at
-	ends    []int // behind the last line of each fact of the page, as drawn last
-	formTop int   // the line on which the form begins
-	reveal  bool  // scroll to the cursor or the current conflict
-
-	edit     *edit // nil while the property is only read
-	refused  bool  // something in the form was not valid when it was submitted
-	seen     bool  // the review was scrolled to its end
-	unfolded bool  // long texts of the review are shown whole
-
-	undo    *operation.PropertyEdit // the last edit that was saved; nil if none was
-	drafts  *drafts
-	removal *operation.PropertyEdit                  // a deletion that was confirmed; nil if none was, or it is done
-	told    string                                   // that the property was deleted here, until that is said
-	sender  *screen.Sender[operation.PropertySaving] // sends the edit or the removal
-
-	deleted  *screen.Loader[api.PropertyVersion] // who has deleted a property that is gone
-	prepared *screen.Loader[prepared]            // an edit made of the history
+	ParseChanges: func(
+		members []api.Member, round string,
+	) (record.Changes[api.Property, api.PropertyPatch], error) {
+		return api.ParseChanges(members, round)
+	},
+	IsAmount: api.IsAmount, NumberOf: api.NumberOf, WhyNot: whyNotOwn,
 }
 
-// page is what the screen shows of a property.
-type page int
-
-const (
-	viewing   page = iota // the property
-	editing               // the form
-	reviewing             // what saving would change
-	merging               // what both sides have changed
-)
-
-func (s *Screen) page() page {
-	switch {
-	case s.edit == nil:
-		return viewing
-	case s.edit.State().HasForm():
-		return editing
-	case s.edit.State().IsMerge():
-		return merging
+// whyNotOwn says that a listing is another client's. Its history is for its owner alone, if the client may read it.
+func whyNotOwn(ctx context.Context, c *client.Client, id api.PropertyID) (string, error) {
+	if c.Lacks(api.ScopePropertiesRead) {
+		return "", nil
 	}
-	return reviewing
+	_, err := c.PropertyHistory(ctx, id, client.ListOptions{PerPage: 1})
+	refused, is := errors.AsType[*client.Error](err)
+	switch {
+	case is && refused.Status == http.StatusForbidden && refused.Code != api.CodeInsufficientScope:
+		return "It belongs to another client.", nil
+	case err != nil && (!is || screen.MeetsAll(err) && !screen.IsLacking(err)):
+		return "", err
+	}
+	return "", nil
+}
+
+// Screen is the screen.
+type Screen struct {
+	*record.Editor[api.PropertyID, api.Property, api.PropertyPatch] // without an id until one is chosen
+
+	cursor int   // the field of the page that the keyboard is at
+	ends   []int // behind the last line of each fact of the page, as drawn last
 }
 
 func New(shell *screen.Shell, route screen.ToProperty) *Screen {
-	return &Screen{
-		shell: shell, id: route.ID, drafts: newDrafts(shell, route.ID),
-		record:   screen.NewLoader[operation.PropertyVersion](shell),
-		sender:   screen.NewSender[operation.PropertySaving](shell),
-		deleted:  screen.NewLoader[api.PropertyVersion](shell),
-		prepared: screen.NewLoader[prepared](shell),
-	}
+	s := &Screen{}
+	s.Editor = record.NewEditor(shell, kind, route.ID, s, s.cursorOn)
+	return s
 }
 
 func (s *Screen) Title() string {
-	switch {
-	case s.id == "":
+	switch edit := s.Editor.Title(); {
+	case s.ID == "":
 		return "Property"
-	case s.edit != nil && s.edit.Undoes:
-		return fmt.Sprintf("Undo in property %s", s.shownID())
-	case s.edit != nil && s.edit.Restores != nil:
-		return fmt.Sprintf("Restore property %s", s.shownID())
-	case s.edit != nil:
-		return fmt.Sprintf("Edit property %s", s.shownID())
-	case s.record.Has:
-		return fmt.Sprintf("Property %s: %s", s.shownID(), display.Line(s.record.Value.Record.Title))
+	case edit != "":
+		return edit
+	case s.Record.Has:
+		return "Property " + s.ShownID() + ": " + display.Line(s.Record.Value.Record.Title)
 	}
-	return fmt.Sprintf("Property %s", s.shownID())
+	return "Property " + s.ShownID()
 }
 
 func (s *Screen) Init() tea.Cmd {
 	switch {
 	case s.inSandbox():
 		return nil
-	case s.id == "":
-		return s.shell.Recent(s, s.shell.Account.Profile, kind)
+	case s.ID == "":
+		return s.Shell.Recent(s, s.Shell.Account.Profile, kind.Name)
 	}
-	return s.load()
-}
-
-// load reads the property, and already its draft, so that an edit can open at once.
-func (s *Screen) load() tea.Cmd {
-	id, d, memory, profile := s.id, s.drafts, s.shell.Memory, s.shell.Account.Profile
-	return tea.Batch(
-		s.record.Load(func(ctx context.Context, c *client.Client) (operation.PropertyVersion, error) {
-			return operation.Properties.Read(ctx, c, id)
-		}),
-		func() tea.Msg { return draftLoaded{d, memory.Draft(profile, d.name)} },
-	)
+	return s.Load()
 }
 
 // inSandbox tells whether the sandbox is used. It has no properties, and a change meant for it must not reach live
 // data.
-func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }
+func (s *Screen) inSandbox() bool { return s.Shell.Account.Profile.Sandbox }
 
-// Resize keeps the current conflict in sight.
-func (s *Screen) Resize(width, height int) {
-	s.width, s.height = max(1, width), max(1, height)
-	if s.page() == merging {
-		s.scroll = scroll{}
-		s.reveal = true
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.Reconnected:
+		if s.inSandbox() {
+			return nil
+		}
+	case screen.Recent:
+		if msg.Of == s {
+			return s.pickProperty(msg.IDs)
+		}
+		return nil
+	case screen.Mouse:
+		if s.Page() == record.Viewing && msg.Wheel == "" {
+			return s.click(msg)
+		}
 	}
+	return s.Editor.Update(msg)
 }
 
-func (s *Screen) Form() *widget.Form {
-	if s.page() == editing {
-		return s.edit.form
+// click moves to the field that is clicked. A click on the field under the cursor edits it.
+func (s *Screen) click(msg screen.Mouse) tea.Cmd {
+	above, _ := s.Scroll.More()
+	row := slices.IndexFunc(s.ends, func(end int) bool { return end > above+msg.Y })
+	switch {
+	case row < 0 || row >= len(pageFields()):
+	case row == s.cursor && s.WhyNoEdit() == "":
+		return s.StartEdit(pageFields()[row].Name)
+	default:
+		s.cursor = row
 	}
 	return nil
 }
 
-func (s *Screen) Close() {
-	s.record.Cancel()
-	s.deleted.Cancel()
-	s.prepared.Cancel()
-}
-
-func (s *Screen) Unsaved() string {
+func (s *Screen) Offers() []actions.Offer {
 	switch {
-	case s.isDeleting():
-		return fmt.Sprintf("Property %s is being deleted. You would not see the outcome.", s.shownID())
-	case s.edit == nil:
-		return ""
-	case s.edit.State() == operation.Sending:
-		return fmt.Sprintf("Property %s is being saved. You would not see the outcome.", s.shownID())
-	case s.edit.State().IsInDoubt():
-		return fmt.Sprintf("It is unknown whether property %s was saved.", s.shownID())
-	}
-	if typed := s.edit.Typed(); len(typed) > 0 {
-		return fmt.Sprintf("The changes to property %s are not saved: %s.", s.shownID(), labels(typed))
-	}
-	return ""
-}
-
-func (s *Screen) isDeleting() bool { return s.removal != nil && s.removal.State() == operation.Sending }
-
-// isInDoubt tells whether it is unknown what became of the edit or the deletion.
-func (s *Screen) isInDoubt() bool {
-	return s.edit != nil && s.edit.State().IsInDoubt() || s.removal != nil && s.removal.State().IsInDoubt()
-}
-
-// turn shows another page.
-func (s *Screen) turn() {
-	s.scroll, s.seen, s.unfolded, s.refused = scroll{}, false, false, false
-	s.reveal = true
-	if s.edit != nil {
-		s.edit.drawn = nil
-	}
-}
-
-func (s *Screen) note(format string, args ...any) {
-	s.notes = append(s.notes, fmt.Sprintf(format, args...))
-}
-
-func (s *Screen) SaveDraft() tea.Cmd {
-	if s.drafts.dirty {
-		return s.saveDraft()
-	}
-	return s.drafts.last
-}
-
-// saveDraft saves the text of the form, or deletes the draft if the text is as it was at first.
-func (s *Screen) saveDraft() tea.Cmd {
-	if s.edit == nil || s.edit.form == nil {
+	case s.Page() != record.Viewing:
+		return s.Editor.Offers()
+	case s.inSandbox():
 		return nil
+	case s.ID == "":
+		return []actions.Offer{{ID: actions.Open, Do: func() tea.Cmd {
+			return s.Shell.Recent(s, s.Shell.Account.Profile, kind.Name)
+		}}}
 	}
-	return s.drafts.save(s.edit.profile, s.edit.Draft(s.shell.Now()))
+	if deletion := s.Deletion(); deletion != nil {
+		return s.DeletedOffers(*deletion)
+	}
+	why, noEdit := s.WhyNoChange(), s.WhyNoEdit()
+	noImage := actions.WhyIf(len(s.Record.Value.Record.Images) == 0, "It has no images.")
+	noOpen := cmp.Or(noEdit, s.WhyNotAllowed(actions.Edit)) // elsewhere Open changes nothing
+	edit := func() tea.Cmd { return s.StartEdit(pageFields()[s.cursor].Name) }
+	return slices.Concat(s.CheckOffers(), s.Offer([]actions.Offer{
+		{ID: actions.Open, Why: noOpen, Hint: "edit", Do: edit},
+		{ID: actions.Edit, Why: noEdit, Do: edit},
+		{ID: actions.History, Why: why, Do: s.OpenHistory},
+		{ID: actions.Undo, Why: cmp.Or(why, s.WhyNoUndo()), Do: s.StartUndo},
+		{ID: actions.Delete, Why: why, Do: func() tea.Cmd { return s.ConfirmDelete("") }},
+		{ID: actions.EditField, Why: noEdit, Hint: "field", Do: func() tea.Cmd { return s.PickField(s.cursor) }},
+		{ID: actions.OpenImage, Why: noImage, Do: s.openImage},
+		{ID: actions.CopyID, Do: s.CopyID},
+	}...), s.Scroll.Moves(s.move))
 }
 
-func (s *Screen) viewProperty() string {
+func (s *Screen) View() string {
+	if s.Page() != record.Viewing {
+		return s.Editor.View()
+	}
 	if kind, title, advice := s.placeholder(); title != "" {
-		return widget.Notice(s.shell.Theme, kind, title, advice, s.width, s.height)
+		return widget.Notice(s.Shell.Theme, kind, title, advice, s.Width, s.Height)
 	}
-	lines := introLines(s.width, s.banner(), nil)
-	lines = append(lines, s.drawFacts(s.width, len(lines))...)
-	s.scroll.layout(lines, s.width, s.height)
-	if s.reveal {
-		s.reveal = false
+	lines := record.IntroLines(s.Width, s.Banner(), nil)
+	lines = append(lines, s.drawFacts(s.Width, len(lines))...)
+	s.Scroll.Layout(lines, s.Width, s.Height)
+	if s.Reveal {
+		s.Reveal = false
 		first, end := s.linesAt(s.cursor)
-		s.scroll.Reveal(end - 1)
-		s.scroll.Reveal(first)
+		s.Scroll.Reveal(end - 1)
+		s.Scroll.Reveal(first)
 	}
-	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
+	return s.Scroll.Draw(s.Shell.Theme, lines, s.Width, s.Height)
 }
 
 // drawFacts draws the property with a mark at the cursor, below that many lines.
-func (s *Screen) drawFacts(width, above int) (lines []line) {
-	pairs, widest, gutter := facts(s.record.Value.Record), 0, len(fitMark("> ", width))
+func (s *Screen) drawFacts(width, above int) (lines []record.Line) {
+	pairs, widest, gutter := facts(s.Record.Value.Record), 0, len(record.FitMark("> ", width))
 	for _, p := range pairs {
 		widest = max(widest, display.Width(p.Label))
 	}
 	s.ends = s.ends[:0]
 	for i, p := range pairs {
-		look, mark := *s.shell.Theme, display.Pad("", gutter)
+		look, mark := *s.Shell.Theme, display.Pad("", gutter)
 		if i == s.cursor {
-			look.Heading, mark = look.Accent, look.Accent.Render(fitMark("> ", width))
+			look.Heading, mark = look.Accent, look.Accent.Render(record.FitMark("> ", width))
 		}
 		p.Label = display.Pad(p.Label, widest)
 		for _, text := range widget.Pairs(&look, width-gutter, []widget.Pair{p}) {
-			lines = append(lines, line{role: asText, text: mark + text, drawn: true})
+			lines = append(lines, record.Drawn(mark+text))
 			mark = display.Pad("", gutter)
 		}
 		s.ends = append(s.ends, above+len(lines))
@@ -253,10 +228,10 @@ func (s *Screen) linesAt(row int) (first, end int) {
 // move moves the cursor to another field, or scrolls in a field that is longer than the screen.
 func (s *Screen) move(id actions.ID) tea.Cmd {
 	first, end := s.linesAt(s.cursor)
-	above, below := s.scroll.More()
+	above, below := s.Scroll.More()
 	switch {
-	case id == actions.Down && below > 0 && end > above+s.scroll.visible, id == actions.Up && above > first:
-		return s.scroll.Scrolled(id)
+	case id == actions.Down && below > 0 && end > above+s.Scroll.Visible, id == actions.Up && above > first:
+		return s.Scroll.Scrolled(id)
 	case id == actions.Down:
 		s.cursor++
 	case id == actions.Up:
@@ -266,29 +241,29 @@ func (s *Screen) move(id actions.ID) tea.Cmd {
 	case id == actions.Bottom:
 		s.cursor = len(pageFields()) - 1
 	default:
-		s.scroll.Do(id)
+		s.Scroll.Do(id)
 		s.cursor = s.fieldAt(s.cursor)
 		return nil
 	}
-	s.cursor, s.reveal = max(0, min(s.cursor, len(pageFields())-1)), true
+	s.cursor, s.Reveal = max(0, min(s.cursor, len(pageFields())-1)), true
 	return nil
 }
 
 // fieldAt returns the field nearest to one that is visible.
 func (s *Screen) fieldAt(row int) int {
-	above, _ := s.scroll.More()
+	above, _ := s.Scroll.More()
 	for row < len(pageFields())-1 && row < len(s.ends) && s.ends[row] <= above {
 		row++
 	}
-	for first, _ := s.linesAt(row); row > 0 && first >= above+s.scroll.visible; first, _ = s.linesAt(row) {
+	for first, _ := s.linesAt(row); row > 0 && first >= above+s.Scroll.Visible; first, _ = s.linesAt(row) {
 		row--
 	}
 	return row
 }
 
 // pageFields are the fields with a row of their own: a position has one.
-var pageFields = sync.OnceValue(func() []field {
-	return slices.DeleteFunc(slices.Clone(fields()), func(f field) bool { return f.Name == "lng" })
+var pageFields = sync.OnceValue(func() []api.Field {
+	return slices.DeleteFunc(slices.Clone(kind.Fields()), func(f api.Field) bool { return f.Name == "lng" })
 })
 
 // cursorOn moves the cursor to a field.
@@ -296,59 +271,30 @@ func (s *Screen) cursorOn(name string) {
 	if name == "lng" {
 		name = "lat"
 	}
-	s.cursor = max(0, slices.IndexFunc(pageFields(), func(f field) bool { return f.Name == name }))
-	s.reveal = true
+	s.cursor = max(0, slices.IndexFunc(pageFields(), func(f api.Field) bool { return f.Name == name }))
+	s.Reveal = true
 }
 
 // placeholder is shown instead of the property; the title is empty if the property can be shown.
 func (s *Screen) placeholder() (kind widget.NoticeKind, title, advice string) {
 	switch {
 	case s.inSandbox():
-		return widget.Failure, noneInSandbox, goLive(s.shell)
-	case s.id == "":
-		return widget.Empty, "No property is open.", s.shell.Key(actions.Open) + " chooses one."
-	case s.deletion() != nil && s.prepared.Busy():
-		return widget.Loading, beingRead, ""
-	case s.deletion() != nil:
-		if title, advice = s.deletedNotice(s.deletion()); len(s.notes) > 0 {
-			return widget.Failure, strings.Join(s.notes, " "), title + " " + advice
-		}
-		return widget.Empty, title, advice
-	case s.record.Has:
-		return 0, "", ""
-	case s.record.Err != nil:
-		what, next := s.explain(s.record.Err)
-		what = widget.Joined(" ", what, s.whyUnknown())
-		return widget.Failure, fmt.Sprintf("Property %s was not loaded. %s", s.shownID(), what), next
+		return widget.Failure, noneInSandbox, goLive(s.Shell)
+	case s.ID == "":
+		return widget.Empty, "No property is open.", s.Shell.Key(actions.Open) + " chooses one."
 	}
-	return widget.Loading, fmt.Sprintf("Loading property %s ...", s.shownID()), ""
-}
-
-// banner is the messages above the property: the notes, and that it is old.
-func (s *Screen) banner() []string {
-	notes := slices.Clone(s.notes)
-	if s.isDeleting() {
-		notes = append(notes, fmt.Sprintf("Property %s is being deleted ...", s.shownID()))
-	}
-	if s.prepared.Busy() {
-		notes = append(notes, beingRead)
-	}
-	if err := s.record.Err; err != nil {
-		what, next := s.explain(err)
-		notes = append(notes, what+" "+s.shell.Age(s.record.At)+" "+next)
-	}
-	return notes
+	return s.Placeholder()
 }
 
 func facts(p api.Property) []widget.Pair {
 	var pairs []widget.Pair
-	for _, f := range fields() {
-		pair := widget.Pair{Label: f.Label, Value: f.value(p)}
+	for _, f := range kind.Fields() {
+		pair := widget.Pair{Label: f.Label, Value: valueOf(f, p)}
 		switch {
 		case f.Name == "lat":
 			lng := fieldNamed("lng")
-			pair = widget.Pair{Label: "Position", Value: "latitude " + pair.Value + ", longitude " + lng.value(p)}
-			if f.text(p)+lng.text(p) == "" {
+			pair = widget.Pair{Label: "Position", Value: "latitude " + pair.Value + ", longitude " + valueOf(lng, p)}
+			if kind.Text("lat", p)+kind.Text("lng", p) == "" {
 				pair.Value = "(none)"
 			}
 		case f.Name == "lng":
@@ -361,57 +307,71 @@ func facts(p api.Property) []widget.Pair {
 	return append(pairs, widget.Pair{Label: "Property id", Value: display.Line(string(p.PropertyID()))})
 }
 
-func (s *Screen) AccessibleText() string {
-	var lines []string
-	kind, title, advice := s.placeholder()
+// valueOf is the value of a field as it is shown, with a remark if it can't be read.
+func valueOf(f api.Field, p api.Property) string {
+	value := record.Displayed(f, operation.Properties.Text(f.Name, p))
+	if remark := p.Remarks()[f.Name]; remark != "" {
+		value += " (" + remark + ")"
+	}
+	return value
+}
+
+func fieldNamed(name string) api.Field {
+	f, _ := operation.Properties.Field(name)
+	return f
+}
+
+func address(p api.Property) string {
+	town := strings.TrimSpace(display.Line(p.City) + " " + display.Line(p.Postcode))
+	street := display.Line(p.Address)
 	switch {
-	case s.page() == editing:
-		notes := slices.Clone(s.notes)
-		if text := s.fixFirst(); text != "" {
-			notes = append(notes, text)
-		}
-		lines = append(linearNotes(notes), s.edit.form.AccessibleText())
-	case s.page() == reviewing:
-		s.seen = true // people who listen hear all of it
-		lines = slices.Concat(linearNotes(s.notes), s.reviewIntro(), linearDiffs(s.edit.reviewDiffs()))
-	case s.page() == merging:
-		lines = slices.Concat(linearNotes(s.notes), s.mergeIntro(), []string{s.mergeStatus()},
-			linearDiffs(s.edit.mergeDiffs()))
-	case title != "":
+	case street == "" && town == "":
+		return "without an address"
+	case street == "" || town == "":
+		return street + town
+	}
+	return street + ", " + town
+}
+
+func (s *Screen) AccessibleText() string {
+	if s.Page() != record.Viewing {
+		return s.Editor.AccessibleText()
+	}
+	if kind, title, advice := s.placeholder(); title != "" {
 		return widget.AccessibleNotice(kind, title, advice)
-	default:
-		lines = append(linearNotes(s.banner()), widget.AccessiblePairs(facts(s.record.Value.Record))...)
 	}
-	return strings.Join(lines, "\n")
+	lines := record.LinearNotes(s.Banner())
+	return strings.Join(append(lines, widget.AccessiblePairs(facts(s.Record.Value.Record))...), "\n")
 }
-
-func linearNotes(notes []string) (lines []string) {
-	for _, note := range notes {
-		lines = append(lines, "Note: "+display.Line(note))
-	}
-	return lines
-}
-
-// kind is the kind of the ids that are remembered.
-const kind = "property"
 
 // pickProperty asks which property to open: one of those that were opened last, or another.
 func (s *Screen) pickProperty(recent []string) tea.Cmd {
-	return s.shell.PickID("Which property?", recent, "Another property ...", screen.Prompt{
+	return s.Shell.PickID("Which property?", recent, "Another property ...", screen.Prompt{
 		Title: "Open a property",
 		Field: widget.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42",
 			Check: func(text string) string { return api.AnyIDRule(strings.TrimSpace(text)) }},
 		Then: func(text string) tea.Cmd {
-			if s.id != "" {
+			if s.ID != "" {
 				return nil
 			}
-			s.id = api.PropertyID(strings.TrimSpace(text))
-			s.drafts = newDrafts(s.shell, s.id)
-			return s.load()
+			s.Choose(api.PropertyID(strings.TrimSpace(text)))
+			return s.Load()
 		},
-		OnCancel: s.close,
+		OnCancel: s.Leave,
 	})
 }
 
-// shownID is the id as it can be shown: a service may have any text.
-func (s *Screen) shownID() string { return display.Line(string(s.id)) }
+// openImage opens the image in a browser. It asks which one if there are several.
+func (s *Screen) openImage() tea.Cmd {
+	images := s.Record.Value.Record.Images
+	if len(images) == 1 {
+		return s.Shell.Browse(images[0])
+	}
+	options := make([]string, len(images))
+	for i, address := range images {
+		options[i] = display.Line(address)
+	}
+	return s.Shell.Post(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd {
+		return s.Shell.Browse(images[index])
+	}})
+}

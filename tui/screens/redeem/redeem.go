@@ -264,7 +264,7 @@ func (s *Screen) whyNot() string {
 	case len(s.perks) == 0:
 		return "No perk was chosen: go back, and choose one."
 	}
-	return cmp.Or(s.whyOtherAccount(), s.shell.WhyNoChange(actions.Redeem))
+	return cmp.Or(s.whyOtherAccount(), s.shell.WhyNoChange(actions.Offer{ID: actions.Redeem}))
 }
 
 // whyNotCheck says why an outcome cannot be checked now; "" if it can.

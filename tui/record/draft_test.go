@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ func TestOlderDraftNeverReplacesANewerOne(t *testing.T) {
 	memory := &recordingMemory{}
 	shell := testShell()
 	shell.Memory = memory
-	d := newDrafts(shell, "42")
+	d := newDrafts(shell, "property", "42")
 	first := d.save(screen.Profile{}, map[string]string{"title": "one"})
 	second := d.save(screen.Profile{}, map[string]string{"title": "two"})
 	dropped := d.save(screen.Profile{}, nil)
@@ -49,7 +49,7 @@ func TestDraftIsSavedWithinTwoSeconds(t *testing.T) {
 		due = append(due, msg)
 		return nil
 	}
-	d := newDrafts(shell, "42")
+	d := newDrafts(shell, "property", "42")
 	for range 5 { // continuous typing
 		d.edited()
 	}
@@ -66,7 +66,7 @@ func TestDraftIsSavedWithinTwoSeconds(t *testing.T) {
 func TestFailedDraftIsReportedOnce(t *testing.T) {
 	shell := testShell()
 	shell.Memory = &recordingMemory{err: errors.New("the disk is full")}
-	d := newDrafts(shell, "42")
+	d := newDrafts(shell, "property", "42")
 	reported := 0
 	for range 3 {
 		saved := d.save(screen.Profile{}, map[string]string{"title": "one"})().(draftSaved)

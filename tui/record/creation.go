@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"context"
@@ -19,24 +19,33 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Creation is the screen that creates a property: the form of an edit over an empty one, and a question. Each answer
+// ToNew creates a record.
+type ToNew[I ~string, R any, P operation.Patch[R, P]] struct{ Kind *Kind[I, R, P] }
+
+func (to ToNew[I, R, P]) Tab() int                              { return to.Kind.Tab }
+func (to ToNew[I, R, P]) New(shell *screen.Shell) screen.Screen { return newCreation(shell, to.Kind) }
+
+// Creation is the screen that creates a record: the form of an edit over an empty one, and a question. Each answer
 // has an idempotency key of its own. While it is unknown what became of one, nothing but that is sent.
-type Creation struct {
+type Creation[I ~string, R any, P operation.Patch[R, P]] struct {
 	shell         *screen.Shell
+	kind          *Kind[I, R, P]
 	width, height int
 
-	edit     *edit
+	edit     *edit[I, R, P]
 	notes    []string
 	refused  bool // something was not valid when it was submitted
-	creating operation.PropertyCreating
-	sender   *screen.Sender[operation.PropertyCreating]
+	creating operation.Creating[I, R, P]
+	sender   *screen.Sender[operation.Creating[I, R, P]]
 }
 
-func NewCreation(shell *screen.Shell) *Creation {
-	s := &Creation{shell: shell, sender: screen.NewSender[operation.PropertyCreating](shell)}
-	s.edit = newEdit(shell, operation.Properties.NewEdit("", operation.PropertyVersion{}))
+func newCreation[I ~string, R any, P operation.Patch[R, P]](
+	shell *screen.Shell, kind *Kind[I, R, P],
+) *Creation[I, R, P] {
+	s := &Creation[I, R, P]{shell: shell, kind: kind, sender: screen.NewSender[operation.Creating[I, R, P]](shell)}
+	s.edit = kind.newEdit(shell, kind.NewEdit("", client.Version[R]{}))
 	s.edit.form = widget.NewForm(shell.Theme)
-	for _, f := range fields() { // empty ones, also where a property has 0 at first
+	for _, f := range kind.Fields() { // empty ones, also where a record has 0 at first
 		field := formField(f)
 		field.Limit, field.Eager = f.MaxLength, true
 		field.Check = func(string) string { return s.edit.Problem(f.Name) }
@@ -46,34 +55,36 @@ func NewCreation(shell *screen.Shell) *Creation {
 	return s
 }
 
-func (s *Creation) Title() string            { return "New property" }
-func (s *Creation) Init() tea.Cmd            { return nil }
-func (s *Creation) Resize(width, height int) { s.width, s.height = max(1, width), max(1, height) }
+func (s *Creation[I, R, P]) Title() string { return "New " + s.kind.Name }
+func (s *Creation[I, R, P]) Init() tea.Cmd { return nil }
+func (s *Creation[I, R, P]) Resize(width, height int) {
+	s.width, s.height = max(1, width), max(1, height)
+}
 
-// isInDoubt tells whether a property may have been created.
-func (s *Creation) isInDoubt() bool { return s.creating.State.IsDoubtful() }
+// isInDoubt tells whether a record may have been created.
+func (s *Creation[I, R, P]) isInDoubt() bool { return s.creating.State.IsDoubtful() }
 
 // Form returns the form, unless what it has was sent.
-func (s *Creation) Form() *widget.Form {
+func (s *Creation[I, R, P]) Form() *widget.Form {
 	if s.sender.Busy() || s.isInDoubt() && s.creating.State != operation.Abandoned {
 		return nil
 	}
 	return s.edit.form
 }
 
-func (s *Creation) Unsaved() string {
+func (s *Creation[I, R, P]) Unsaved() string {
 	switch {
 	case s.sender.Busy():
-		return "The property is being created. You would not see the outcome."
+		return "The " + s.kind.Name + " is being created. You would not see the outcome."
 	case s.isInDoubt():
-		return "It is unknown whether the property was created. You could not retry safely."
+		return "It is unknown whether the " + s.kind.Name + " was created. You could not retry safely."
 	case len(s.edit.form.Changed()) > 0:
-		return "The property is not created yet."
+		return "The " + s.kind.Name + " is not created yet."
 	}
 	return ""
 }
 
-func (s *Creation) Update(msg tea.Msg) tea.Cmd {
+func (s *Creation[I, R, P]) Update(msg tea.Msg) tea.Cmd {
 	if sent, mine := s.sender.Handle(msg); mine {
 		return s.handleSent(sent)
 	}
@@ -84,7 +95,7 @@ func (s *Creation) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (s *Creation) Offers() []actions.Offer {
+func (s *Creation[I, R, P]) Offers() []actions.Offer {
 	switch {
 	case s.Form() != nil:
 		return append([]actions.Offer{{ID: actions.Submit, Hint: "create", Do: s.submit}},
@@ -103,27 +114,28 @@ func (s *Creation) Offers() []actions.Offer {
 	}
 }
 
-func (s *Creation) cancel() tea.Cmd {
+func (s *Creation[I, R, P]) cancel() tea.Cmd {
 	text := s.Unsaved()
 	if text == "" {
 		return s.shell.Close()
 	}
-	return s.shell.Post(screen.Confirm{Title: "Discard the new property?", Text: text, Yes: "discard",
+	return s.shell.Post(screen.Confirm{Title: "Discard the new " + s.kind.Name + "?", Text: text, Yes: "discard",
 		No: "keep editing", Local: true, Then: s.shell.Close})
 }
 
 // submit checks the form, and asks.
-func (s *Creation) submit() tea.Cmd {
+func (s *Creation[I, R, P]) submit() tea.Cmd {
 	s.notes, s.refused = nil, false
 	s.edit.typed()
 	s.edit.form.Check()
 	problems := s.edit.Problems()
 	var members []api.Member
 	for _, name := range s.edit.form.Changed() {
-		f, _ := api.PropertyFieldNamed(name)
-		members = append(members, api.Member{Name: name, Value: operation.ValueOf(f, s.edit.form.Value(name))})
+		value := operation.ValueOf(s.kind.field(name), s.edit.form.Value(name))
+		members = append(members, api.Member{Name: name, Value: value})
 	}
-	wanted, err := api.ParseNewProperty(members)
+	fields, _ := s.kind.Parse(members)
+	err := s.kind.CheckNew(members)
 	if invalid, is := errors.AsType[*api.Error](err); is {
 		for name, missing := range invalid.Fields {
 			if len(problems[name]) == 0 {
@@ -135,22 +147,21 @@ func (s *Creation) submit() tea.Cmd {
 		s.refuse(problems)
 		return nil
 	}
-	fields := api.PropertyChanges(api.Property{}, wanted)
-	fields.PricePW = api.Some(wanted.PricePW) // required, also where it is 0
-	text := fmt.Sprintf("%s\n%s\n%s\nFor everybody to see, at %s", display.Line(wanted.Title), address(wanted),
-		priceOf(wanted), s.shell.Account.Profile.APIURL)
+	var none R
+	wanted := strings.Join(s.kind.Summary(s.kind.with(none, fields)), "\n")
+	text := wanted + "\nFor everybody to see, at " + s.shell.Account.Profile.APIURL
 	if s.creating.State == operation.Abandoned {
 		text = "It may have been created already: the outcome is unknown.\n\n" + text
 	}
-	return s.shell.Post(screen.Confirm{Title: "Create this property?", Text: text, Yes: "create it",
+	return s.shell.Post(screen.Confirm{Title: "Create this " + s.kind.Name + "?", Text: text, Yes: "create it",
 		Then: func() tea.Cmd {
-			s.creating = operation.Properties.NewCreating("", fields, s.shell.NewID())
+			s.creating = s.kind.NewCreating("", fields, s.shell.NewID())
 			return s.send()
 		}})
 }
 
 // refuse shows problems beside the fields, and goes to the first.
-func (s *Creation) refuse(problems api.FieldErrors) {
+func (s *Creation[I, R, P]) refuse(problems api.FieldErrors) {
 	s.refused = true
 	others := s.edit.form.Refuse(problems)
 	for _, name := range slices.Sorted(maps.Keys(others)) {
@@ -164,30 +175,30 @@ func (s *Creation) refuse(problems api.FieldErrors) {
 	}
 }
 
-// send creates the property, or retries under the same idempotency key.
-func (s *Creation) send() tea.Cmd {
+// send creates the record, or retries under the same idempotency key.
+func (s *Creation[I, R, P]) send() tea.Cmd {
 	if s.sender.Busy() {
 		return nil
 	}
 	s.notes = nil
 	creating := s.creating
-	return s.sender.Send(func(ctx context.Context, c *client.Client) (operation.PropertyCreating, error) {
+	return s.sender.Send(func(ctx context.Context, c *client.Client) (operation.Creating[I, R, P], error) {
 		done := creating.Send(ctx, c)
 		return done, done.Err
 	})
 }
 
-func (s *Creation) handleSent(sent screen.Sent[operation.PropertyCreating]) tea.Cmd {
+func (s *Creation[I, R, P]) handleSent(sent screen.Sent[operation.Creating[I, R, P]]) tea.Cmd {
 	err := sent.Err
 	if s.creating = sent.Value; s.creating.State == operation.Made {
-		id := s.creating.Result.Record.PropertyID()
-		text := fmt.Sprintf("Created property %s, %s.", display.Line(string(id)),
-			display.Line(s.creating.Result.Record.Title))
+		made := s.creating.Result.Record
+		id := s.kind.IDOf(made)
+		text := fmt.Sprintf("Created %s %s, %s.", s.kind.Name, display.Line(string(id)), s.kind.Title(made))
 		if s.creating.Earlier || s.creating.Replayed {
 			text += " A reply was lost; the service confirmed it."
 		}
 		s.shell.Post(screen.Back{From: s})
-		return tea.Batch(screen.Tell(screen.Done, "%s", text), s.shell.Open(screen.ToProperty{ID: id}))
+		return tea.Batch(screen.Tell(screen.Done, "%s", text), s.shell.Open(s.kind.Route(id)))
 	}
 	refused, _ := errors.AsType[*client.Error](err)
 	what, next := s.shell.Explain(err)
@@ -208,28 +219,28 @@ func (s *Creation) handleSent(sent screen.Sent[operation.PropertyCreating]) tea.
 	return nil
 }
 
-func (s *Creation) status() string {
+func (s *Creation[I, R, P]) status() string {
 	theme := s.shell.Theme
 	switch invalid := s.edit.Invalid(); {
 	case s.sender.Busy():
-		return theme.Info.Render("Creating the property ...")
+		return theme.Info.Render("Creating the " + s.kind.Name + " ...")
 	case s.refused && len(invalid) > 0:
-		return theme.Bad.Render("! Fix first: " + labels(invalid) + ".")
+		return theme.Bad.Render("! Fix first: " + s.kind.Labels(invalid) + ".")
 	case len(s.edit.form.Changed()) > 0:
 		return theme.Warn.Render("Not created yet.")
 	}
-	return theme.Muted.Render("A title and a price are needed.")
+	return theme.Muted.Render(s.kind.Needs)
 }
 
-func (s *Creation) View() string {
+func (s *Creation[I, R, P]) View() string {
 	view, _ := viewForm(s.shell.Theme, s.edit.form, s.notes, s.status(), s.width, s.height)
 	return view
 }
 
-func (s *Creation) AccessibleText() string {
-	lines := append(linearNotes(s.notes), s.edit.form.AccessibleText())
+func (s *Creation[I, R, P]) AccessibleText() string {
+	lines := append(LinearNotes(s.notes), s.edit.form.AccessibleText())
 	if s.sender.Busy() {
-		lines = []string{"Creating the property ..."}
+		lines = []string{"Creating the " + s.kind.Name + " ..."}
 	}
 	return strings.Join(lines, "\n")
 }

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"fmt"
@@ -12,24 +12,24 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// examples is how many properties the review shows at first.
+// examples is how many records the review shows at first.
 const examples = 5
 
-func (s *Many) View() string {
+func (s *Many[I, R, P]) View() string {
 	switch look := s.shell.Theme; {
 	case s.reader.Busy():
-		return widget.Notice(look, widget.Loading, "Reading "+count(len(s.marked))+" ...", "", s.width, s.height)
+		return widget.Notice(look, widget.Loading, "Reading "+s.Kind.count(len(s.Marked))+" ...", "", s.width, s.height)
 	case s.plan == nil:
 		status := look.Muted.Render(manyAdvice)
-		if changed := propertyFields(s.form.Changed()); len(changed) > 0 {
-			status = look.Warn.Render(fmt.Sprintf("%d change: %s", len(changed), labels(changed)))
+		if changed := withoutRound(s.form.Changed()); len(changed) > 0 {
+			status = look.Warn.Render(fmt.Sprintf("%d change: %s", len(changed), s.Kind.Labels(changed)))
 		}
 		view, _ := viewForm(look, s.form, s.notes, status, s.width, s.height)
 		return view
 	case s.isDone():
 		return s.viewResults()
 	}
-	lines := introLines(s.width, s.notes, s.intro())
+	lines := IntroLines(s.width, s.notes, s.intro())
 	for _, text := range s.reviewLines() {
 		as, indent := asText, "  "
 		if strings.HasPrefix(text, headingMark) {
@@ -37,14 +37,14 @@ func (s *Many) View() string {
 		}
 		lines = append(lines, marked(as, indent, text, s.width)...)
 	}
-	s.scroll.layout(lines, s.width, s.height)
-	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
+	s.scroll.Layout(lines, s.width, s.height)
+	return s.scroll.Draw(s.shell.Theme, lines, s.width, s.height)
 }
 
 const manyAdvice = "What stays empty is left as it is."
 
-// propertyFields leaves out what is not a field of a property.
-func propertyFields(names []string) (fields []string) {
+// withoutRound leaves out what is not a field of a record.
+func withoutRound(names []string) (fields []string) {
 	for _, name := range names {
 		if name != roundField {
 			fields = append(fields, name)
@@ -53,8 +53,8 @@ func propertyFields(names []string) (fields []string) {
 	return fields
 }
 
-// intro says how many properties change, what the totals are, and how to go on.
-func (s *Many) intro() []string {
+// intro says how many records change, what the totals are, and how to go on.
+func (s *Many[I, R, P]) intro() []string {
 	p := s.plan
 	changing := p.changing()
 	if p.isSent {
@@ -63,7 +63,7 @@ func (s *Many) intro() []string {
 	if changing == 0 {
 		return []string{"Nothing would change. " + s.shell.Key(actions.Back) + " goes back to the form"}
 	}
-	lines := []string{display.Plural(changing, "property changes", "properties change") + ": " + p.names()}
+	lines := []string{display.Plural(changing, s.Kind.Name+" changes", s.Kind.Many+" change") + ": " + p.names()}
 	if rest := len(p.targets) - changing; rest > 0 {
 		lines[0] += fmt.Sprintf(". %s", display.Plural(rest, "stays as it is", "stay as they are"))
 	}
@@ -86,17 +86,17 @@ func (s *Many) intro() []string {
 	return lines
 }
 
-// total says what a number comes to in all properties that change: "Price per week in all: 501.00 → 526.05 (+25.05)";
+// total says what a number comes to in all records that change: "Price per week in all: 501.00 → 526.05 (+25.05)";
 // "" of another field.
-func (p *plan) total(name string) string {
-	if !api.IsAmount(name) {
+func (p *plan[I, R, P]) total(name string) string {
+	if !p.kind.IsAmount(name) {
 		return ""
 	}
 	var before, after api.Decimal
 	for _, t := range p.targets {
 		if t.whyNot == "" {
-			old, _ := api.NumberOf(*t.Base, name)
-			new, _ := api.NumberOf(t.Base.With(t.Patch), name)
+			old, _ := p.kind.NumberOf(*t.Base, name)
+			new, _ := p.kind.NumberOf(p.kind.with(*t.Base, t.Patch), name)
 			before, after = before.Plus(old), after.Plus(new)
 		}
 	}
@@ -105,14 +105,14 @@ func (p *plan) total(name string) string {
 	if difference.Sign() >= 0 {
 		sign = "+"
 	}
-	return fmt.Sprintf("%s in all: %s → %s (%s%s)", fieldNamed(name).Label, before, after, sign, difference)
+	return fmt.Sprintf("%s in all: %s → %s (%s%s)", p.kind.field(name).Label, before, after, sign, difference)
 }
 
 // headingMark is before a line that is a heading.
 const headingMark = "\x00"
 
-// reviewLines says what changes in each property, or in a few, and why others stay as they are.
-func (s *Many) reviewLines() (lines []string) {
+// reviewLines says what changes in each record, or in a few, and why others stay as they are.
+func (s *Many[I, R, P]) reviewLines() (lines []string) {
 	p, shown, odd := s.plan, 0, []string(nil)
 	all := p.changing()
 	for _, t := range p.targets {
@@ -124,10 +124,11 @@ func (s *Many) reviewLines() (lines []string) {
 			continue
 		}
 		lines = append(lines, headingMark+t.name())
-		after := t.Base.With(t.Patch)
+		after := s.Kind.with(*t.Base, t.Patch)
 		for _, name := range t.Patch.Fields() {
-			f := fieldNamed(name)
-			lines = append(lines, fmt.Sprintf("%s: %s → %s", f.Label, short(f, *t.Base), short(f, after)))
+			f := s.Kind.field(name)
+			was, is := s.Kind.short(f, *t.Base), s.Kind.short(f, after)
+			lines = append(lines, fmt.Sprintf("%s: %s → %s", f.Label, was, is))
 		}
 	}
 	if s.folded && all > examples {
@@ -137,36 +138,39 @@ func (s *Many) reviewLines() (lines []string) {
 	return append(odd, lines...)
 }
 
-// widestShort is how much of a text a review of many properties shows.
+// widestShort is how much of a text a review of many records shows.
 const widestShort = 60
 
-func short(f field, of api.Property) string {
-	return display.Cut(display.Line(displayed(f, f.text(of))), widestShort)
+func (k *Kind[I, R, P]) short(f api.Field, of R) string {
+	return display.Cut(display.Line(Displayed(f, k.Text(f.Name, of))), widestShort)
 }
 
-// name names the property: "42 Bright flat".
-func (t *target) name() string { return strings.TrimSpace(display.Line(string(t.ID)) + " " + t.title) }
+// name names the record: "42 Bright flat".
+func (t *target[I, R, P]) name() string {
+	return strings.TrimSpace(display.Line(string(t.ID)) + " " + t.title)
+}
 
-// results is the table of what became of each property, those that need attention first.
-func (s *Many) results() *widget.Table {
-	oddFirst(s.plan.targets)
+// results is the table of what became of each record, those that need attention first.
+func (s *Many[I, R, P]) results() *widget.Table {
+	s.plan.oddFirst()
 	rows := make([]widget.Row, len(s.plan.targets))
 	for i, t := range s.plan.targets {
 		word, reason := t.outcome(s.plan.undoes)
 		tone := theme.Good
-		if isOdd(t) {
+		if t.isOdd() {
 			tone = theme.Warning
 		}
 		rows[i] = widget.Row{Cells: []string{"[" + word + "]", t.name(), reason}, Tones: []theme.Tone{tone}}
 	}
 	table := widget.NewTable(s.shell.Theme, widget.Column{Name: "Outcome", Min: 15},
-		widget.Column{Name: "Property", Min: 12, Share: 1}, widget.Column{Name: "Reason", Min: 20, Share: 2, Drop: 1})
+		widget.Column{Name: display.Capital(s.Kind.Name), Min: 12, Share: 1},
+		widget.Column{Name: "Reason", Min: 20, Share: 2, Drop: 1})
 	table.SetRows(rows)
 	return table
 }
 
 // viewResults draws the table below the counts, and above why the one under the cursor was not changed.
-func (s *Many) viewResults() string {
+func (s *Many[I, R, P]) viewResults() string {
 	look := s.shell.Theme
 	above := []string{look.Strong.Render(display.Cut(s.plan.summary(), s.width))}
 	var below []string
@@ -179,11 +183,11 @@ func (s *Many) viewResults() string {
 	return display.Crop(strings.Join(append(append(above, table), below...), "\n"), s.width, s.height)
 }
 
-func (s *Many) AccessibleText() string {
-	lines := linearNotes(s.notes)
+func (s *Many[I, R, P]) AccessibleText() string {
+	lines := LinearNotes(s.notes)
 	switch {
 	case s.reader.Busy():
-		return "Reading " + count(len(s.marked)) + " ..."
+		return "Reading " + s.Kind.count(len(s.Marked)) + " ..."
 	case s.plan == nil:
 		lines = append(lines, manyAdvice, s.form.AccessibleText())
 	case s.isDone():

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func whyNoEditor() string {
 
 // editedText says that an editor is done with a field.
 type editedText struct {
-	edit  *edit
+	edit  any // a pointer to it
 	field string
 	text  string       // what it saved, without an error
 	file  *editor.File // nil if that has nothing that the field has not
@@ -28,10 +28,10 @@ type editedText struct {
 
 // openEditor opens the text of the focused field in the person's own editor. The draft is saved first: the program can
 // be ended meanwhile.
-func (s *Screen) openEditor() tea.Cmd {
+func (s *Editor[I, R, P]) openEditor() tea.Cmd {
 	field := s.edit.form.Focus()
 	done := editedText{edit: s.edit, field: field, text: s.edit.form.Value(field)}
-	save, run := s.saveDraft(), s.shell.RunInTerminal
+	save, run := s.saveDraft(), s.Shell.RunInTerminal
 	return func() tea.Msg {
 		saved := save()
 		ended := func(err error) tea.Msg {
@@ -67,14 +67,14 @@ func (t *editedText) run(program func(name string, args ...string) error) error 
 }
 
 // handleEditor puts what the editor saved into the form. If that is not possible, its file stays.
-func (s *Screen) handleEditor(done editedText) tea.Cmd {
+func (s *Editor[I, R, P]) handleEditor(done editedText) tea.Cmd {
 	switch {
 	case done.err != nil && done.file == nil:
 		return screen.Tell(screen.Failure, "%s Your text is kept.", screen.Sentence("The editor failed: ", done.err))
 	case done.err != nil:
 		return screen.Tell(screen.Failure, "%s Its text is in %s", screen.Sentence("The editor failed: ", done.err),
 			done.file.Path)
-	case s.Form() == nil || s.edit != done.edit:
+	case s.Form() == nil || done.edit != any(s.edit):
 		return screen.Tell(screen.Warning, "The form is closed. The text of the editor is in %s", done.file.Path)
 	}
 	s.edit.form.Set(done.field, done.text)

@@ -1,11 +1,10 @@
-package property
+package record
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -21,61 +20,80 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Many is the screen that changes fields of several properties at once: a form, one review of what that would do to
+// Marked is a record that is marked in a list.
+type Marked[I ~string] struct {
+	ID    I
+	Title string
+}
+
+// ToMany changes several records at once.
+type ToMany[I ~string, R any, P operation.Patch[R, P]] struct {
+	Kind   *Kind[I, R, P]
+	Marked []Marked[I]
+	Own    bool // they are known to be this client's
+}
+
+func (to ToMany[I, R, P]) Tab() int                              { return to.Kind.Tab }
+func (to ToMany[I, R, P]) New(shell *screen.Shell) screen.Screen { return newMany(shell, to) }
+
+// Many is the screen that changes fields of several records at once: a form, one review of what that would do to
 // each, and what became of each. Nothing is sent that was not reviewed, and each change is only for the version that
 // was.
-type Many struct {
+type Many[I ~string, R any, P operation.Patch[R, P]] struct {
+	ToMany[I, R, P]
 	shell         *screen.Shell
 	width, height int
 
-	marked []api.Property // as the list had them
-	own    bool           // all are this client's
 	form   *widget.Form
 	notes  []string
-	scroll scroll
+	scroll Scroll
 	table  *widget.Table // of the results; nil before
 	folded bool          // the review shows a few examples
 
-	plan   *plan // what is reviewed, sent or done; nil while the form is filled in
-	reader *screen.Loader[[]*target]
+	plan   *plan[I, R, P] // what is reviewed, sent or done; nil while the form is filled in
+	reader *screen.Loader[[]*target[I, R, P]]
 	sender *screen.Sender[struct{}]
 }
 
-// atOnce is how many properties are read or changed at the same time.
+// atOnce is how many records are read or changed at the same time.
 const atOnce = 4
 
-// roundField is beside the fields of a property: the step to which changed amounts are rounded.
+// roundField is beside the fields of a record: the step to which changed amounts are rounded.
 const roundField = "round"
 
-func NewMany(shell *screen.Shell, route screen.ToManyProperties) *Many {
-	s := &Many{shell: shell, marked: route.Properties, own: route.Own, form: widget.NewForm(shell.Theme),
-		reader: screen.NewLoader[[]*target](shell), sender: screen.NewSender[struct{}](shell)}
-	for _, f := range fields() {
+func newMany[I ~string, R any, P operation.Patch[R, P]](shell *screen.Shell, to ToMany[I, R, P]) *Many[I, R, P] {
+	s := &Many[I, R, P]{ToMany: to, shell: shell, form: widget.NewForm(shell.Theme),
+		reader: screen.NewLoader[[]*target[I, R, P]](shell), sender: screen.NewSender[struct{}](shell)}
+	rounds := false
+	for _, f := range s.Kind.Fields() {
 		field := formField(f)
 		switch field.Hint = ""; {
-		case !api.IsAmount(f.Name):
+		case !s.Kind.IsAmount(f.Name):
 		case f.Kind == api.PriceField:
+			rounds = true
 			field.Hint = "such as 120.50, +5%, -12.50 or *1.05"
 		default:
 			field.Hint = "such as 3 or +1"
 		}
-		field.Check = func(text string) string { return s.problem(f.Field, text) }
+		field.Check = func(text string) string { return s.problem(f, text) }
 		s.form.Add(field)
 	}
-	s.form.Add(widget.Field{
-		Name: roundField, Label: "Round to", Width: widthOfNumber, Hint: "such as 0.50, or nothing",
-	})
+	if rounds {
+		s.form.Add(widget.Field{
+			Name: roundField, Label: "Round to", Width: widthOfNumber, Hint: "such as 0.50, or nothing",
+		})
+	}
 	s.form.FocusIndex(0)
 	s.form.MarkChanges()
 	return s
 }
 
 // problem says what is wrong with the text of a field; "" if nothing is. An empty one leaves the field as it is.
-func (s *Many) problem(of api.Field, text string) string {
+func (s *Many[I, R, P]) problem(of api.Field, text string) string {
 	if text == "" {
 		return ""
 	}
-	_, err := api.ParseChanges([]api.Member{{Name: of.Name, Value: operation.ValueOf(of, text)}}, "")
+	_, err := s.Kind.ParseChanges([]api.Member{{Name: of.Name, Value: operation.ValueOf(of, text)}}, "")
 	if invalid, is := errors.AsType[*api.Error](err); is {
 		return strings.Join(invalid.Fields[of.Name], ", ")
 	}
@@ -83,34 +101,36 @@ func (s *Many) problem(of api.Field, text string) string {
 }
 
 // changes reads the form.
-func (s *Many) changes() (api.Changes, error) {
+func (s *Many[I, R, P]) changes() (Changes[R, P], error) {
 	var members []api.Member
 	for _, name := range s.form.Changed() {
-		if f, known := api.PropertyFieldNamed(name); known {
+		if f, known := s.Kind.Field(name); known {
 			members = append(members, api.Member{Name: name, Value: operation.ValueOf(f, s.form.Value(name))})
 		}
 	}
-	return api.ParseChanges(members, strings.TrimSpace(s.form.Value(roundField)))
-}
-
-func (s *Many) Title() string {
-	if s.plan != nil && s.plan.undoes {
-		return "Undo in " + count(len(s.plan.targets))
+	round := ""
+	if slices.Contains(s.form.Names(), roundField) {
+		round = strings.TrimSpace(s.form.Value(roundField))
 	}
-	return "Edit " + count(len(s.marked))
+	return s.Kind.ParseChanges(members, round)
 }
 
-func count(properties int) string { return display.Plural(properties, "property", "properties") }
+func (s *Many[I, R, P]) Title() string {
+	if s.plan != nil && s.plan.undoes {
+		return "Undo in " + s.Kind.count(len(s.plan.targets))
+	}
+	return "Edit " + s.Kind.count(len(s.Marked))
+}
 
-func (s *Many) Init() tea.Cmd            { return nil }
-func (s *Many) Resize(width, height int) { s.width, s.height = max(1, width), max(1, height) }
-func (s *Many) isSending() bool          { return s.sender.Busy() }
-func (s *Many) isDone() bool             { return s.plan != nil && s.plan.isSent && !s.isSending() }
-func (s *Many) isReviewing() bool        { return s.plan != nil && !s.plan.isSent }
-func (s *Many) note(text string) *Many   { s.notes = append(s.notes, text); return s }
-func (s *Many) Watches(api.Event) bool   { return false }
-func (s *Many) WatchesWhileTyping() bool { return false }
-func (s *Many) Choose(row int) (has bool) { // of the results
+func (s *Many[I, R, P]) Init() tea.Cmd                   { return nil }
+func (s *Many[I, R, P]) Resize(width, height int)        { s.width, s.height = max(1, width), max(1, height) }
+func (s *Many[I, R, P]) isSending() bool                 { return s.sender.Busy() }
+func (s *Many[I, R, P]) isDone() bool                    { return s.plan != nil && s.plan.isSent && !s.isSending() }
+func (s *Many[I, R, P]) isReviewing() bool               { return s.plan != nil && !s.plan.isSent }
+func (s *Many[I, R, P]) note(text string) *Many[I, R, P] { s.notes = append(s.notes, text); return s }
+func (s *Many[I, R, P]) Watches(api.Event) bool          { return false }
+func (s *Many[I, R, P]) WatchesWhileTyping() bool        { return false }
+func (s *Many[I, R, P]) Choose(row int) (has bool) { // of the results
 	if !s.isDone() || row < 1 || row > s.table.Len() {
 		return false
 	}
@@ -118,7 +138,7 @@ func (s *Many) Choose(row int) (has bool) { // of the results
 	return true
 }
 
-func (s *Many) Form() *widget.Form {
+func (s *Many[I, R, P]) Form() *widget.Form {
 	if s.plan != nil || s.reader.Busy() {
 		return nil
 	}
@@ -126,7 +146,7 @@ func (s *Many) Form() *widget.Form {
 }
 
 // Close starts no further change.
-func (s *Many) Close() {
+func (s *Many[I, R, P]) Close() {
 	s.reader.Cancel()
 	if s.isSending() {
 		s.plan.batch.Stop(errStopped)
@@ -134,23 +154,23 @@ func (s *Many) Close() {
 	}
 }
 
-func (s *Many) Unsaved() string {
+func (s *Many[I, R, P]) Unsaved() string {
 	switch {
 	case s.isSending():
 		return fmt.Sprintf("%s: those that are left would not be sent, and you would not see the outcome.",
 			display.Capital(s.plan.progress(s.plan.done)))
 	case s.isDone():
 		if unknown := s.plan.count(operation.RowUnknown); unknown > 0 {
-			return "It is unknown whether " + count(unknown) + " changed."
+			return "It is unknown whether " + s.Kind.count(unknown) + " changed."
 		}
 		return ""
 	case len(s.form.Changed()) > 0 && (s.plan == nil || !s.plan.undoes):
-		return "The changes to " + count(len(s.marked)) + " are not saved."
+		return "The changes to " + s.Kind.count(len(s.Marked)) + " are not saved."
 	}
 	return ""
 }
 
-func (s *Many) Update(msg tea.Msg) tea.Cmd {
+func (s *Many[I, R, P]) Update(msg tea.Msg) tea.Cmd {
 	if _, changed := s.reader.Handle(msg); changed {
 		return s.handleRead()
 	}
@@ -172,7 +192,7 @@ func (s *Many) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (s *Many) Offers() []actions.Offer {
+func (s *Many[I, R, P]) Offers() []actions.Offer {
 	switch p := s.plan; {
 	case s.reader.Busy():
 		return []actions.Offer{{ID: actions.Back, Hint: "cancel", Do: func() tea.Cmd {
@@ -211,18 +231,18 @@ func (s *Many) Offers() []actions.Offer {
 		return append(offers, s.scroll.Moves(s.move)...)
 	}
 	none := actions.WhyIf(s.plan.count(operation.RowDone) == 0, "Nothing was changed.")
-	return append([]actions.Offer{
+	return append(s.Kind.offers([]actions.Offer{
 		{ID: actions.Open, Do: func() tea.Cmd {
-			return s.shell.Open(screen.ToProperty{ID: s.plan.targets[s.table.Cursor()].ID})
+			return s.shell.Open(s.Kind.Route(s.plan.targets[s.table.Cursor()].ID))
 		}},
 		{ID: actions.Undo, Why: none, Hint: "undo all", Do: s.undo},
 		{ID: actions.CopyID, Do: func() tea.Cmd {
 			return s.shell.Copy(string(s.plan.targets[s.table.Cursor()].ID), "")
 		}},
-	}, widget.Moves(s.move)...)
+	}), widget.Moves(s.move)...)
 }
 
-func (s *Many) move(id actions.ID) tea.Cmd {
+func (s *Many[I, R, P]) move(id actions.ID) tea.Cmd {
 	if s.isDone() {
 		s.table.Do(id)
 		return nil
@@ -230,18 +250,18 @@ func (s *Many) move(id actions.ID) tea.Cmd {
 	return s.scroll.Scrolled(id)
 }
 
-func (s *Many) discard() tea.Cmd {
+func (s *Many[I, R, P]) discard() tea.Cmd {
 	if len(s.form.Changed()) == 0 {
 		return s.shell.Close()
 	}
 	return s.shell.Post(screen.Confirm{
 		Title: "Discard your changes?", Yes: "discard", No: "keep editing", Local: true, Then: s.shell.Close,
-		Text: display.Plural(len(s.marked), "property stays as it is.", "properties stay as they are."),
+		Text: display.Plural(len(s.Marked), s.Kind.Name+" stays as it is.", s.Kind.Many+" stay as they are."),
 	})
 }
 
-// review reads the properties, to show what the form would do to each.
-func (s *Many) review() tea.Cmd {
+// review reads the records, to show what the form would do to each.
+func (s *Many[I, R, P]) review() tea.Cmd {
 	s.notes = nil
 	changes, err := s.changes()
 	if invalid, is := errors.AsType[*api.Error](err); is {
@@ -258,52 +278,52 @@ func (s *Many) review() tea.Cmd {
 	if len(changes.Fields()) == 0 {
 		return screen.Tell(screen.Note, "Nothing was changed.")
 	}
-	marked, asksOwner := s.marked, !s.own && !s.shell.Account.Client.Lacks(api.ScopePropertiesRead)
-	load := s.reader.Load(func(ctx context.Context, c *client.Client) ([]*target, error) {
-		targets := make([]*target, len(marked))
+	kind, marked, whyNot := s.Kind, s.Marked, s.Kind.WhyNot
+	if s.Own {
+		whyNot = nil
+	}
+	load := s.reader.Load(func(ctx context.Context, c *client.Client) ([]*target[I, R, P], error) {
+		targets := make([]*target[I, R, P], len(marked))
 		reads, ctx := errgroup.WithContext(ctx)
 		reads.SetLimit(atOnce)
 		for i, p := range marked {
-			targets[i] = &target{title: display.Line(p.Title)}
-			targets[i].Kind, targets[i].ID = operation.Properties, p.PropertyID()
-			reads.Go(func() error { return targets[i].read(ctx, c, changes, asksOwner) })
+			targets[i] = &target[I, R, P]{kind: kind, title: p.Title}
+			targets[i].Kind, targets[i].ID = kind.EditKind, p.ID
+			reads.Go(func() error { return targets[i].read(ctx, c, changes, whyNot) })
 		}
 		return targets, reads.Wait()
 	})
-	s.plan = &plan{fields: changes.Fields()}
+	s.plan = &plan[I, R, P]{kind: s.Kind, fields: changes.Fields()}
 	return load
 }
 
-// read reads the property, and finds out what the changes would do to it, or why it cannot be changed. The error would
+// read reads the record, and finds out what the changes would do to it, or why it cannot be changed. The error would
 // meet the others too.
-func (t *target) read(ctx context.Context, c *client.Client, changes api.Changes, asksOwner bool) (err error) {
-	t.PropertySaving = t.Read(ctx, c)
+func (t *target[I, R, P]) read(
+	ctx context.Context, c *client.Client, changes Changes[R, P],
+	whyNot func(context.Context, *client.Client, I) (string, error),
+) (err error) {
+	t.Saving = t.Read(ctx, c)
 	if client.IsNotFound(t.ReadErr) {
-		t.whyNot = "There is no such property any more."
+		t.whyNot = "There is no such " + t.kind.Name + " any more."
 		return nil
 	}
 	if t.ReadErr != nil {
 		return t.ReadErr
 	}
-	if asksOwner { // its history is for its owner alone
-		_, err := c.PropertyHistory(ctx, t.ID, client.ListOptions{PerPage: 1})
-		refused, is := errors.AsType[*client.Error](err)
-		if is && refused.Status == http.StatusForbidden && refused.Code != api.CodeInsufficientScope {
-			t.whyNot = "It belongs to another client."
-			return nil
-		}
-		if err != nil && (!is || screen.MeetsAll(err) && !screen.IsLacking(err)) {
+	if whyNot != nil {
+		if t.whyNot, err = whyNot(ctx, c, t.ID); t.whyNot != "" || err != nil {
 			return err
 		}
 	}
 	before := t.Current.Record
-	t.Base, t.ETag, t.title = &before, t.Current.ETag, display.Line(before.Title)
+	t.Base, t.ETag, t.title = &before, t.Current.ETag, t.kind.Title(before)
 	t.Patch, err = changes.Of(before)
 	if invalid, is := errors.AsType[*api.Error](err); is {
 		var wrong []string
 		for _, name := range changes.Fields() {
 			if problems := invalid.Fields[name]; len(problems) > 0 {
-				wrong = append(wrong, fieldNamed(name).Label+" "+strings.Join(problems, ", "))
+				wrong = append(wrong, t.kind.field(name).Label+" "+strings.Join(problems, ", "))
 			}
 		}
 		t.whyNot = display.Line(strings.Join(wrong, "; ")) + "."
@@ -315,12 +335,12 @@ func (t *target) read(ctx context.Context, c *client.Client, changes api.Changes
 	return nil
 }
 
-// handleRead shows the review once all properties are read.
-func (s *Many) handleRead() tea.Cmd {
+// handleRead shows the review once all records are read.
+func (s *Many[I, R, P]) handleRead() tea.Cmd {
 	if err := s.reader.Err; err != nil {
 		s.plan = nil
 		what, next := s.shell.Explain(err)
-		s.note("Nothing was sent: not all properties were read. " + what).note(next)
+		s.note("Nothing was sent: not all " + s.Kind.Many + " were read. " + what).note(next)
 		return nil
 	}
 	s.plan.targets = s.reader.Value
@@ -329,10 +349,10 @@ func (s *Many) handleRead() tea.Cmd {
 }
 
 // turn shows the plan from its beginning.
-func (s *Many) turn() { s.scroll, s.notes, s.folded, s.table = scroll{}, nil, true, nil }
+func (s *Many[I, R, P]) turn() { s.scroll, s.notes, s.folded, s.table = Scroll{}, nil, true, nil }
 
 // leaveReview goes back to the form, or to the results that were to be undone.
-func (s *Many) leaveReview() tea.Cmd {
+func (s *Many[I, R, P]) leaveReview() tea.Cmd {
 	s.plan = s.plan.of
 	s.turn()
 	if s.plan != nil {
@@ -342,7 +362,7 @@ func (s *Many) leaveReview() tea.Cmd {
 }
 
 // send sends the changes that were reviewed. A protected profile asks first; elsewhere the review is the question.
-func (s *Many) send() tea.Cmd {
+func (s *Many[I, R, P]) send() tea.Cmd {
 	p := s.plan
 	send := func() tea.Cmd {
 		if s.plan != p || p.isSent {
@@ -350,21 +370,21 @@ func (s *Many) send() tea.Cmd {
 		}
 		p.begin(s.shell.Sleep)
 		s.shell.Progress = p.progress(0)
-		s.scroll = scroll{}
+		s.scroll = Scroll{}
 		return tea.Batch(p.reports.Wait, s.sender.Send(p.run))
 	}
 	if s.shell.Account.Confirm == nil {
 		return send()
 	}
 	return s.shell.Post(screen.Confirm{
-		Title: "Save " + count(p.changing()) + "?",
-		Text:  fmt.Sprintf("Changes %s at %s", labels(p.fields), s.shell.Account.Profile.APIURL),
+		Title: "Save " + s.Kind.count(p.changing()) + "?",
+		Text:  fmt.Sprintf("Changes %s at %s", s.Kind.Labels(p.fields), s.shell.Account.Profile.APIURL),
 		Yes:   "save", Then: send,
 	})
 }
 
-// handleSent shows what became of each property.
-func (s *Many) handleSent() tea.Cmd {
+// handleSent shows what became of each record.
+func (s *Many[I, R, P]) handleSent() tea.Cmd {
 	s.plan.reports.Stop()
 	s.shell.Progress = ""
 	s.turn()
@@ -379,23 +399,26 @@ func (s *Many) handleSent() tea.Cmd {
 	if len(changed) < s.plan.all {
 		kind = screen.Warning
 	}
-	return tea.Batch(screen.Tell(kind, "%s", s.plan.summary()), screen.Send(changedMany{changed}))
+	return tea.Batch(screen.Tell(kind, "%s", s.plan.summary()), screen.Send(Changed{s.Kind.Name, changed}))
 }
 
-// changedMany tells the list which properties were changed.
-type changedMany struct{ ids []string }
+// Changed tells a list which of its records were changed.
+type Changed struct {
+	Kind string
+	IDs  []string
+}
 
-// undo reviews how each property gets back to what it was.
-func (s *Many) undo() tea.Cmd {
-	undo := &plan{undoes: true, of: s.plan, fields: s.plan.fields}
+// undo reviews how each record gets back to what it was.
+func (s *Many[I, R, P]) undo() tea.Cmd {
+	undo := &plan[I, R, P]{kind: s.Kind, undoes: true, of: s.plan, fields: s.plan.fields}
 	for _, t := range s.plan.targets {
 		if t.state != operation.RowDone {
 			continue
 		}
-		after := t.Base.With(t.Patch)
-		back := &target{title: t.title}
+		after := s.Kind.with(*t.Base, t.Patch)
+		back := &target[I, R, P]{kind: s.Kind, title: t.title}
 		back.Kind, back.ID, back.ETag, back.Base = t.Kind, t.ID, t.left, &after
-		back.Patch = api.PropertyChanges(after, *t.Base)
+		back.Patch = s.Kind.Changes(after, *t.Base)
 		undo.targets = append(undo.targets, back)
 	}
 	s.plan = undo
@@ -404,15 +427,15 @@ func (s *Many) undo() tea.Cmd {
 }
 
 // names returns the fields in words.
-func (p *plan) names() string { return cmp.Or(labels(p.fields), "nothing") }
+func (p *plan[I, R, P]) names() string { return cmp.Or(p.kind.Labels(p.fields), "nothing") }
 
 // isOdd tells whether a target is not changed, or was not.
-func isOdd(t *target) bool { return t.whyNot != "" || t.state != operation.RowDone }
+func (t *target[I, R, P]) isOdd() bool { return t.whyNot != "" || t.state != operation.RowDone }
 
 // oddFirst sorts what needs attention first.
-func oddFirst(targets []*target) {
-	slices.SortStableFunc(targets, func(a, b *target) int {
-		switch odd, other := isOdd(a), isOdd(b); {
+func (p *plan[I, R, P]) oddFirst() {
+	slices.SortStableFunc(p.targets, func(a, b *target[I, R, P]) int {
+		switch odd, other := a.isOdd(), b.isOdd(); {
 		case odd == other:
 			return 0
 		case odd:

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/list"
 	"example.com/perks/tui/screen"
@@ -19,37 +20,39 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// ToHistory shows the history of a property above its screen, which restores what is chosen there.
-type ToHistory struct{ Of *Screen }
+// toHistory shows the history of a record above its screen, which restores what is chosen there.
+type toHistory[I ~string, R any, P operation.Patch[R, P]] struct{ of *Editor[I, R, P] }
 
-func (ToHistory) Tab() int { return screen.PropertiesTab }
+func (to toHistory[I, R, P]) Tab() int                        { return to.of.Kind.Tab }
+func (to toHistory[I, R, P]) New(*screen.Shell) screen.Screen { return newHistory(to.of) }
 
-// History is the screen of what was changed in a property, the newest change first.
-type History struct {
+// History is the screen of what was changed in a record, the newest change first.
+type History[I ~string, R any, P operation.Patch[R, P]] struct {
 	*list.List[struct{}, api.PropertyVersion]
 	shell         *screen.Shell
-	of            *Screen
+	of            *Editor[I, R, P]
 	width, height int
 
 	change   *change // shown with all its differences; nil while the list is shown
 	unfolded bool
-	scroll   scroll
+	scroll   Scroll
 }
 
-// change is a change of a property, and how it is drawn.
+// change is a change of a record, and how it is drawn.
 type change struct {
 	api.PropertyVersion
 	diffs []fieldDiff
-	drawn map[drawing][]line // slow to compute for each frame
+	drawn map[drawing][]Line // slow to compute for each frame
 }
 
-func NewHistory(shell *screen.Shell, route ToHistory) *History {
-	h := &History{shell: shell, of: route.Of}
-	newest, id := list.FirstOrder("version"), route.Of.id
+func newHistory[I ~string, R any, P operation.Patch[R, P]](of *Editor[I, R, P]) *History[I, R, P] {
+	shell, k, id := of.Shell, of.Kind, of.ID
+	h := &History[I, R, P]{shell: shell, of: of}
+	newest := list.FirstOrder("version")
 	type version = *api.PropertyVersion
 	kind := list.Kind[struct{}, api.PropertyVersion]{
 		One: "change", Many: "changes", Settings: "history", NoMarks: true,
-		File:   "history-of-property-" + string(id),
+		File:   "history-of-" + k.Name + "-" + string(id),
 		Called: func(struct{}) string { return "History" }, None: "No change is known.",
 		Orders: func(struct{}) []string { return []string{newest.Field} },
 		Order:  func(struct{}) api.SortKey { return newest }, OneWay: true,
@@ -57,9 +60,9 @@ func NewHistory(shell *screen.Shell, route ToHistory) *History {
 			c *client.Client, ctx context.Context, _ struct{}, options client.ListOptions,
 		) client.Pages[api.PropertyVersion] {
 			options.Sort = "" // it has no other order
-			return c.PropertyHistoryPages(ctx, id, options)
+			return k.Pages(c, ctx, id, options)
 		},
-		Changes: func(e api.Event) bool { return e.Property != nil && e.Property.PropertyID() == id },
+		Changes: func(e api.Event) bool { return k.IsAbout(e, id) },
 		ID:      func(v version) string { return v.At.String() + screen.Optional(v.ETag) },
 		Open:    func(_ string, v version) tea.Cmd { return h.show(v) },
 		Columns: list.Columns[version]{
@@ -68,9 +71,9 @@ func NewHistory(shell *screen.Shell, route ToHistory) *History {
 			{Column: widget.Column{Name: "What", Min: 8}, Tone: toneOf,
 				Cell: func(v version) string { return display.Line(v.Action) }},
 			{Column: widget.Column{Name: "Changed", Min: 12, Share: 4}, Cell: func(v version) string {
-				return labels(v.Changed)
+				return k.Labels(v.Changed)
 			}},
-			{Column: widget.Column{Name: "Values", Min: 16, Share: 4, Drop: 2}, Cell: summary},
+			{Column: widget.Column{Name: "Values", Min: 16, Share: 4, Drop: 2}, Cell: k.summary},
 		},
 	}
 	h.List = list.New(shell, kind)
@@ -96,34 +99,35 @@ func said(shell *screen.Shell, v *api.PropertyVersion) string {
 		display.Instant(v.At, shell.Now()))
 }
 
-// beforeAndAfter is the property before and after a change, as far as that tells.
-func beforeAndAfter(v *api.PropertyVersion) (before, after api.Property) {
-	_ = api.ReadProperty(v.Before, &before) // null, and what cannot be read, has no fields
-	_ = api.ReadProperty(v.After, &after)
+// beforeAndAfter is the record before and after a change, as far as that tells.
+func (k *Kind[I, R, P]) beforeAndAfter(v *api.PropertyVersion) (before, after R) {
+	_ = k.Decode(v.Before, &before) // null, and what cannot be read, has no fields
+	_ = k.Decode(v.After, &after)
 	return before, after
 }
 
 // summary is the first of the changed values: "250.50 → 275.00".
-func summary(v *api.PropertyVersion) string {
-	before, after := beforeAndAfter(v)
+func (k *Kind[I, R, P]) summary(v *api.PropertyVersion) string {
+	before, after := k.beforeAndAfter(v)
 	for _, name := range v.Changed {
-		if f := fieldNamed(name); !f.IsMultiline() {
-			return displayed(f, f.text(before)) + " → " + displayed(f, f.text(after))
+		if f := k.field(name); !f.IsMultiline() {
+			return Displayed(f, k.Text(name, before)) + " → " + Displayed(f, k.Text(name, after))
 		}
 	}
 	if len(v.Changed) == 0 {
-		return display.Line(cmp.Or(after.Title, before.Title))
+		return cmp.Or(k.Title(after), k.Title(before))
 	}
 	return ""
 }
 
 // show shows a change with all its differences.
-func (h *History) show(v *api.PropertyVersion) tea.Cmd {
-	h.change, h.unfolded, h.scroll = &change{PropertyVersion: *v, drawn: map[drawing][]line{}}, false, scroll{}
-	before, after := beforeAndAfter(v)
-	for _, name := range api.PropertyChanges(before, after).Fields() {
-		f := fieldNamed(name)
-		shown := fieldDiff{title: f.Label, diff: diff(f, f.text(before), f.text(after))}
+func (h *History[I, R, P]) show(v *api.PropertyVersion) tea.Cmd {
+	h.change, h.unfolded, h.scroll = &change{PropertyVersion: *v, drawn: map[drawing][]Line{}}, false, Scroll{}
+	k := h.of.Kind
+	before, after := k.beforeAndAfter(v)
+	for _, name := range k.Changes(before, after).Fields() {
+		f := k.field(name)
+		shown := fieldDiff{title: f.Label, diff: diff(f, k.Text(name, before), k.Text(name, after))}
 		switch {
 		case len(v.Changed) > 0:
 		case v.Action == api.VersionDeleted:
@@ -136,14 +140,14 @@ func (h *History) show(v *api.PropertyVersion) tea.Cmd {
 	return nil
 }
 
-func (h *History) Title() string { return "History of property " + h.of.shownID() }
+func (h *History[I, R, P]) Title() string { return "History of " + h.of.name() }
 
-func (h *History) Resize(width, height int) {
+func (h *History[I, R, P]) Resize(width, height int) {
 	h.width, h.height = width, height
 	h.List.Resize(width, height)
 }
 
-func (h *History) Update(msg tea.Msg) tea.Cmd {
+func (h *History[I, R, P]) Update(msg tea.Msg) tea.Cmd {
 	if mouse, is := msg.(screen.Mouse); is && h.change != nil {
 		if mouse.Wheel != "" {
 			return screen.ScrollWheel(h.scroll.Scrolled, mouse.Wheel)
@@ -153,28 +157,28 @@ func (h *History) Update(msg tea.Msg) tea.Cmd {
 	return h.List.Update(msg)
 }
 
-// Selected is the property, for commands of the user's own.
-func (h *History) Selected() (of, id string) { return kind, string(h.of.id) }
+// Selected is the record, for commands of the user's own.
+func (h *History[I, R, P]) Selected() (of, id string) { return h.of.Kind.Name, string(h.of.ID) }
 
 // Choose moves the cursor of the list.
-func (h *History) Choose(row int) bool { return h.change == nil && h.List.Choose(row) }
+func (h *History[I, R, P]) Choose(row int) bool { return h.change == nil && h.List.Choose(row) }
 
-func (h *History) Offers() []actions.Offer {
+func (h *History[I, R, P]) Offers() []actions.Offer {
 	if h.change == nil {
 		var own []actions.Offer
 		if !screen.IsLacking(h.Failure()) {
 			restore := func() tea.Cmd { return h.restore(h.Current()) }
 			own = append(own, actions.Offer{ID: actions.Restore, Why: h.WhyNoRow(), Do: restore})
 		}
-		return slices.DeleteFunc(h.List.Offers(own...), func(o actions.Offer) bool { return o.ID == actions.CopyID })
+		isCopy := func(o actions.Offer) bool { return o.ID == actions.CopyID }
+		return slices.DeleteFunc(h.List.Offers(h.of.Offer(own...)...), isCopy)
 	}
-	offers := []actions.Offer{
-		{ID: actions.Restore, Do: func() tea.Cmd { return h.restore(&h.change.PropertyVersion) }},
-		{ID: actions.Back, Do: func() tea.Cmd {
-			h.change = nil
-			return nil
-		}},
-	}
+	offers := h.of.Offer(actions.Offer{ID: actions.Restore, Do: func() tea.Cmd {
+		return h.restore(&h.change.PropertyVersion)
+	}}, actions.Offer{ID: actions.Back, Do: func() tea.Cmd {
+		h.change = nil
+		return nil
+	}})
 	if word := foldWord(h.unfolded); !slices.Equal(h.lines(true), h.lines(false)) {
 		offers = append(offers, actions.Offer{ID: actions.Open, Hint: word, Do: func() tea.Cmd {
 			h.unfolded = !h.unfolded
@@ -192,21 +196,21 @@ func foldWord(unfolded bool) string {
 	return "show all"
 }
 
-// restore lets the screen of the property restore the version that a change has left.
-func (h *History) restore(v *api.PropertyVersion) tea.Cmd {
+// restore lets the screen of the record restore the version that a change has left.
+func (h *History[I, R, P]) restore(v *api.PropertyVersion) tea.Cmd {
 	chosen := versionChosen{h.of, *v}
 	h.shell.Post(screen.Back{From: h})
 	return screen.Send(chosen)
 }
 
-// versionChosen says which version of a property is to be restored.
+// versionChosen says which version of a record is to be restored.
 type versionChosen struct {
-	of      *Screen
+	of      any // a pointer to its Editor
 	version api.PropertyVersion
 }
 
 // inner returns the size of a change, and how far it is from the border.
-func (h *History) inner() (width, height, margin int) {
+func (h *History[I, R, P]) inner() (width, height, margin int) {
 	width, height = widget.Inner(h.width, h.height)
 	if margin = widget.Corner(h.width, h.height); width <= 2*margin {
 		margin = 0
@@ -214,7 +218,7 @@ func (h *History) inner() (width, height, margin int) {
 	return max(1, width-2*margin), height, margin
 }
 
-func (h *History) lines(unfolded bool) []line {
+func (h *History[I, R, P]) lines(unfolded bool) []Line {
 	width, _, _ := h.inner()
 	d := drawing{h.shell.Theme, width, unfolded}
 	if _, known := h.change.drawn[d]; !known {
@@ -226,19 +230,19 @@ func (h *History) lines(unfolded bool) []line {
 	return fold(h.change.drawn[d], d.width, h.shell.Key(actions.Open))
 }
 
-func (h *History) View() string {
+func (h *History[I, R, P]) View() string {
 	if h.change == nil {
 		return h.List.View()
 	}
 	width, height, margin := h.inner()
-	lines := append(introLines(width, nil, []string{said(h.shell, &h.change.PropertyVersion)}), h.lines(h.unfolded)...)
-	h.scroll.layout(lines, width, height)
+	lines := append(IntroLines(width, nil, []string{said(h.shell, &h.change.PropertyVersion)}), h.lines(h.unfolded)...)
+	h.scroll.Layout(lines, width, height)
 	panel := widget.Panel{Title: h.Title(), Focused: true, Bar: h.scroll.Bar()}
-	inside := widget.Indented(h.scroll.draw(h.shell.Theme, lines, width, height), margin)
+	inside := widget.Indented(h.scroll.Draw(h.shell.Theme, lines, width, height), margin)
 	return panel.View(h.shell.Theme, inside, h.width, h.height)
 }
 
-func (h *History) AccessibleText() string {
+func (h *History[I, R, P]) AccessibleText() string {
 	if h.change == nil {
 		return h.List.AccessibleText()
 	}

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"fmt"
@@ -14,77 +14,78 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-func (s *Screen) View() string {
-	switch s.page() {
+// View draws a page other than Viewing.
+func (s *Editor[I, R, P]) View() string {
+	switch s.Page() {
 	case editing:
 		return s.viewEditing()
 	case reviewing:
-		return s.scroll.draw(s.shell.Theme, s.layoutReview(), s.width, s.height)
+		return s.Scroll.Draw(s.Shell.Theme, s.layoutReview(), s.Width, s.Height)
 	case merging:
 		return s.viewMerging()
 	}
-	return s.viewProperty()
+	return ""
 }
 
 // layoutReview returns the lines of the review, and notes whether the last of them is visible.
-func (s *Screen) layoutReview() []line {
+func (s *Editor[I, R, P]) layoutReview() []Line {
 	diffs := s.drawReview(s.unfolded)
-	lines := append(introLines(s.width, s.notes, s.reviewIntro()), diffs...)
-	s.scroll.layout(lines, s.width, s.height)
-	if _, below := s.scroll.More(); below == 0 {
+	lines := append(IntroLines(s.Width, s.Notes, s.reviewIntro()), diffs...)
+	s.Scroll.Layout(lines, s.Width, s.Height)
+	if _, below := s.Scroll.More(); below == 0 {
 		s.seen = true
 	}
 	return lines
 }
 
 // isFoldable tells whether some text of the review is long enough to be folded.
-func (s *Screen) isFoldable() bool {
+func (s *Editor[I, R, P]) isFoldable() bool {
 	return !slices.Equal(s.drawReview(true), s.drawReview(false))
 }
 
-func (s *Screen) drawReview(unfolded bool) []line {
-	lines := s.edit.drawReview(drawing{s.shell.Theme, s.width, unfolded})
+func (s *Editor[I, R, P]) drawReview(unfolded bool) []Line {
+	lines := s.edit.drawReview(drawing{s.Shell.Theme, s.Width, unfolded})
 	if unfolded {
 		return lines
 	}
-	return fold(lines, s.width, s.shell.Key(actions.Open))
+	return fold(lines, s.Width, s.Shell.Key(actions.Open))
 }
 
 // whyUnseen says that all of the review has to be seen before it can be saved; "" if it was seen.
-func (s *Screen) whyUnseen() string {
+func (s *Editor[I, R, P]) whyUnseen() string {
 	s.layoutReview()
 	if s.seen {
 		return ""
 	}
-	_, below := s.scroll.More()
+	_, below := s.Scroll.More()
 	return fmt.Sprintf("See all of it first: %s below. %s shows more.", display.Plural(below, "line", "lines"),
-		s.shell.Key(actions.PageDown))
+		s.Shell.Key(actions.PageDown))
 }
 
-func (s *Screen) reviewIntro() []string {
+func (s *Editor[I, R, P]) reviewIntro() []string {
 	e := s.edit
 	switch {
 	case e.State() == operation.Sending:
-		return []string{fmt.Sprintf("Saving property %s ...", s.shownID())}
-	case s.isInDoubt() && s.record.Busy():
-		return []string{fmt.Sprintf("Checking whether property %s was saved ...", s.shownID())}
+		return []string{"Saving " + s.name() + " ..."}
+	case s.IsInDoubt() && s.Record.Busy():
+		return []string{"Checking whether " + s.name() + " was saved ..."}
 	}
 	var names []string
 	for _, name := range e.Patch.Fields() {
-		names = append(names, fieldNamed(name).Label)
+		names = append(names, s.Kind.field(name).Label)
 	}
-	submit, back := s.shell.Key(actions.Submit), s.shell.Key(actions.Back)
+	submit, back := s.Shell.Key(actions.Submit), s.Shell.Key(actions.Back)
 	lines := []string{
 		fmt.Sprintf("%s: %s", display.Plural(len(names), "field changes", "fields change"), strings.Join(names, ", ")),
-		fmt.Sprintf("Save this in property %s? %s saves, %s goes back to the form", s.shownID(), submit, back),
+		fmt.Sprintf("Save this in %s? %s saves, %s goes back to the form", s.name(), submit, back),
 	}
 	if e.form == nil {
 		w := e.words()
-		lines[1] = fmt.Sprintf("%s this in property %s? %s %s, %s cancels", display.Capital(w.do), s.shownID(), submit,
-			w.does, back)
+		lines[1] = fmt.Sprintf("%s this in %s? %s %s, %s cancels", display.Capital(w.do), s.name(), submit, w.does,
+			back)
 	}
 	if e.IsOfDeleted() {
-		lines[0] = fmt.Sprintf("Property %s is deleted. This brings it back.", s.shownID())
+		lines[0] = display.Capital(s.name()) + " is deleted. This brings it back."
 	}
 	if e.Base.ETag == "" && !e.IsOfDeleted() {
 		lines = append(lines, noETagWarning)
@@ -92,8 +93,8 @@ func (s *Screen) reviewIntro() []string {
 	return lines
 }
 
-func (s *Screen) viewEditing() (view string) {
-	view, s.formTop = viewForm(s.shell.Theme, s.edit.form, s.notes, s.formStatus(), s.width, s.height)
+func (s *Editor[I, R, P]) viewEditing() (view string) {
+	view, s.formTop = viewForm(s.Shell.Theme, s.edit.form, s.Notes, s.formStatus(), s.Width, s.Height)
 	return view
 }
 
@@ -103,7 +104,7 @@ func viewForm(
 	theme *theme.Theme, form *widget.Form, notes []string, status string, width, height int,
 ) (view string, top int) {
 	var above []string
-	for _, l := range introLines(width, notes, nil) {
+	for _, l := range IntroLines(width, notes, nil) {
 		if l.text != "" {
 			above = append(above, l.role.style(theme).Render(l.text))
 		}
@@ -123,8 +124,8 @@ func viewForm(
 const minHeightForStatus = 4
 
 // formStatus says what is not valid, or else what is changed. It has a line of its own, so that the form never moves.
-func (s *Screen) formStatus() string {
-	theme := s.shell.Theme
+func (s *Editor[I, R, P]) formStatus() string {
+	theme := s.Shell.Theme
 	if text := s.fixFirst(); text != "" {
 		return theme.Bad.Render("! " + text)
 	}
@@ -132,38 +133,41 @@ func (s *Screen) formStatus() string {
 	if len(typed) == 0 {
 		return ""
 	}
-	return theme.Warn.Render(fmt.Sprintf("%d changed: %s", len(typed), labels(typed)))
+	return theme.Warn.Render(fmt.Sprintf("%d changed: %s", len(typed), s.Kind.Labels(typed)))
 }
 
 // viewMerging draws both sides, and scrolls to the current conflict once it has changed.
-func (s *Screen) viewMerging() string {
-	theme := s.shell.Theme
+func (s *Editor[I, R, P]) viewMerging() string {
+	theme := s.Shell.Theme
 	var status []string
-	if s.height > 2 {
-		status = []string{theme.Strong.Render(display.Cut(s.mergeStatus(), s.width))}
+	if s.Height > 2 {
+		status = []string{theme.Strong.Render(display.Cut(s.mergeStatus(), s.Width))}
 	}
-	height := s.height - len(status)
-	intro := introLines(s.width, s.notes, s.mergeIntro())
-	diffs, from, to := drawDiffs(s.edit.mergeDiffs(), drawing{theme, s.width, true})
+	height := s.Height - len(status)
+	intro := IntroLines(s.Width, s.Notes, s.mergeIntro())
+	diffs, from, to := drawDiffs(s.edit.mergeDiffs(), drawing{theme, s.Width, true})
 	lines := append(intro, diffs...)
-	s.scroll.layout(lines, s.width, height)
-	if s.reveal && to > 0 {
-		s.scroll.Reveal(len(intro) + to)
-		s.scroll.Reveal(len(intro) + from)
-		if len(intro)+to < s.scroll.visible {
-			s.scroll.Reveal(0)
+	s.Scroll.Layout(lines, s.Width, height)
+	if s.Reveal && to > 0 {
+		s.Scroll.Reveal(len(intro) + to)
+		s.Scroll.Reveal(len(intro) + from)
+		if len(intro)+to < s.Scroll.Visible {
+			s.Scroll.Reveal(0)
 		}
 	}
-	s.reveal = false
-	return strings.Join(append(status, s.scroll.draw(theme, lines, s.width, height)), "\n")
+	s.Reveal = false
+	return strings.Join(append(status, s.Scroll.Draw(theme, lines, s.Width, height)), "\n")
 }
 
-// line is a line that fits the width. Most are styled when they are drawn: a review can have thousands.
-type line struct {
+// Line is a line that fits the width. Most are styled when they are drawn: a review can have thousands.
+type Line struct {
 	role  role
 	text  string
 	drawn bool // it is styled already
 }
+
+// Drawn is a line that is styled already.
+func Drawn(text string) Line { return Line{text: text, drawn: true} }
 
 // role decides the style of a line.
 type role int
@@ -185,29 +189,31 @@ func (r role) style(theme *theme.Theme) lipgloss.Style {
 	}[r]
 }
 
-// scroll is the position in a text that is longer than the screen.
-type scroll struct {
+// Scroll is the position in a text that is longer than the screen.
+type Scroll struct {
 	widget.Scroll
-	visible int  // how many lines of the text are visible
+	Visible int  // how many lines of the text are visible
 	marked  bool // the line below them says how many are not
 }
 
-func (s *scroll) layout(lines []line, width, height int) {
-	s.visible, s.marked = height, len(lines) > height && height >= minHeightForMore
+// Layout fits the text into the size.
+func (s *Scroll) Layout(lines []Line, width, height int) {
+	s.Visible, s.marked = height, len(lines) > height && height >= minHeightForMore
 	if s.marked {
-		s.visible--
+		s.Visible--
 	}
-	s.Resize(width, s.visible)
+	s.Resize(width, s.Visible)
 	s.Set(make([]string, len(lines))) // only their number matters: draw styles the visible ones
 }
 
 // minHeightForMore is the least height with a line that says how many lines are hidden.
 const minHeightForMore = 3
 
-func (s *scroll) draw(theme *theme.Theme, lines []line, width, height int) string {
+// Draw draws the visible lines, after Layout.
+func (s *Scroll) Draw(theme *theme.Theme, lines []Line, width, height int) string {
 	above, below := s.More()
 	var seen []string
-	for _, l := range lines[above:min(len(lines), above+s.visible)] {
+	for _, l := range lines[above:min(len(lines), above+s.Visible)] {
 		if l.drawn {
 			seen = append(seen, l.text)
 			continue
@@ -220,9 +226,9 @@ func (s *scroll) draw(theme *theme.Theme, lines []line, width, height int) strin
 	return display.Crop(strings.Join(seen, "\n"), width, height)
 }
 
-// introLines is the notes and the introduction, and an empty line below them.
-func introLines(width int, notes, intro []string) []line {
-	var lines []line
+// IntroLines is the notes and the introduction, and an empty line below them.
+func IntroLines(width int, notes, intro []string) []Line {
+	var lines []Line
 	for _, note := range notes {
 		lines = append(lines, marked(asWarning, "! ", display.Line(note), width)...)
 	}
@@ -230,25 +236,25 @@ func introLines(width int, notes, intro []string) []line {
 		lines = append(lines, marked(asText, "", display.Line(text), width)...)
 	}
 	if len(lines) > 0 {
-		lines = append(lines, line{})
+		lines = append(lines, Line{})
 	}
 	return lines
 }
 
 // marked wraps a text behind a mark. Further lines are indented.
-func marked(as role, mark, text string, width int) []line {
-	mark = fitMark(mark, width)
+func marked(as role, mark, text string, width int) []Line {
+	mark = FitMark(mark, width)
 	before := mark
-	var lines []line
+	var lines []Line
 	for _, wrapped := range display.Wrap(text, width-len(mark)) {
-		lines = append(lines, line{role: as, text: before + wrapped})
+		lines = append(lines, Line{role: as, text: before + wrapped})
 		before = strings.Repeat(" ", len(mark))
 	}
 	return lines
 }
 
-// fitMark shortens a mark in a very narrow window.
-func fitMark(mark string, width int) string {
+// FitMark shortens a mark in a very narrow window.
+func FitMark(mark string, width int) string {
 	if width <= 2*len(mark) {
 		mark = strings.TrimSpace(mark)
 	}
@@ -266,8 +272,8 @@ const (
 )
 
 // fold shortens long removed and added texts, and names the key that shows them whole.
-func fold(lines []line, width int, key string) []line {
-	var out []line
+func fold(lines []Line, width int, key string) []Line {
+	var out []Line
 	for i := 0; i < len(lines); {
 		end := i + 1
 		for end < len(lines) && lines[end].role == lines[i].role {
@@ -286,11 +292,11 @@ func fold(lines []line, width int, key string) []line {
 }
 
 // drawDiffs draws the fields of a review or a merge, and returns the lines of the current conflict.
-func drawDiffs(fields []fieldDiff, d drawing) (lines []line, from, to int) {
+func drawDiffs(fields []fieldDiff, d drawing) (lines []Line, from, to int) {
 	width := d.width
 	for i, p := range fields {
 		if i > 0 {
-			lines = append(lines, line{})
+			lines = append(lines, Line{})
 		}
 		first := len(lines)
 		as, mark := asHeading, ""
@@ -303,7 +309,7 @@ func drawDiffs(fields []fieldDiff, d drawing) (lines []line, from, to int) {
 		lines = append(lines, marked(as, mark, p.title, width)...)
 		styled := d.words(p.diff)
 		for i, l := range p.diff { // the mark is repeated on wrapped lines
-			as, mark := roleOf(l), fitMark(string(l.Mark), width)
+			as, mark := roleOf(l), FitMark(string(l.Mark), width)
 			text, drawn := styled[i]
 			if drawn {
 				mark = as.style(d.look).Render(mark)
@@ -311,7 +317,7 @@ func drawDiffs(fields []fieldDiff, d drawing) (lines []line, from, to int) {
 				text = l.Text
 			}
 			for _, wrapped := range display.Wrap(text, width-display.Width(mark)) {
-				lines = append(lines, line{as, mark + wrapped, drawn})
+				lines = append(lines, Line{as, mark + wrapped, drawn})
 			}
 		}
 		if p.current {

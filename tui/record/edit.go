@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"context"
@@ -21,16 +21,19 @@ import (
 )
 
 // edit is an edit with its form, and how it is drawn.
-type edit struct {
-	*operation.PropertyEdit
+type edit[I ~string, R any, P operation.Patch[R, P]] struct {
+	*operation.Edit[I, R, P]
+	kind    *Kind[I, R, P]
 	form    *widget.Form   // nil for an undo
 	profile screen.Profile // that the draft belongs to
 	sends   bool           // the merge was found by saving, which goes on after it
+	// it brings back a version; not every service has a request of its own for that
+	restores bool
 
 	// These are slow to compute for each frame: comparisons of texts by field, before and after, and the review, nil
 	// if it has changed.
 	compared map[[3]string][]display.DiffLine
-	drawn    map[drawing][]line
+	drawn    map[drawing][]Line
 }
 
 // drawing is how the review is drawn.
@@ -40,9 +43,9 @@ type drawing struct {
 	unfolded bool
 }
 
-func (e *edit) drawReview(d drawing) []line {
+func (e *edit[I, R, P]) drawReview(d drawing) []Line {
 	if e.drawn == nil {
-		e.drawn = map[drawing][]line{}
+		e.drawn = map[drawing][]Line{}
 	}
 	if _, known := e.drawn[d]; !known {
 		e.drawn[d], _, _ = drawDiffs(e.reviewDiffs(), d)
@@ -50,26 +53,27 @@ func (e *edit) drawReview(d drawing) []line {
 	return e.drawn[d]
 }
 
-func newEdit(shell *screen.Shell, of *operation.PropertyEdit) *edit {
-	return &edit{PropertyEdit: of, profile: shell.Account.Profile, compared: map[[3]string][]display.DiffLine{}}
+func (k *Kind[I, R, P]) newEdit(shell *screen.Shell, of *operation.Edit[I, R, P]) *edit[I, R, P] {
+	compared := map[[3]string][]display.DiffLine{}
+	return &edit[I, R, P]{Edit: of, kind: k, profile: shell.Account.Profile, compared: compared}
 }
 
 // openForm opens the form of an edit, with the keyboard in a field.
-func (s *Screen) openForm(of *operation.PropertyEdit, field string) {
-	s.edit, s.notes = newEdit(s.shell, of), nil
-	s.edit.buildForm(s.shell.Theme)
+func (s *Editor[I, R, P]) openForm(of *operation.Edit[I, R, P], field string) {
+	s.edit, s.Notes = s.Kind.newEdit(s.Shell, of), nil
+	s.edit.buildForm(s.Shell.Theme)
 	s.edit.form.FocusOnName(field)
 	s.turn()
 }
 
 // buildForm makes the form with the text of the edit.
-func (e *edit) buildForm(look *theme.Theme) {
+func (e *edit[I, R, P]) buildForm(look *theme.Theme) {
 	focus := ""
 	if e.form != nil {
 		focus = e.form.Focus()
 	}
 	e.form = widget.NewForm(look)
-	for _, f := range fields() {
+	for _, f := range e.Kind.Fields() {
 		field := formField(f)
 		field.Value, field.Limit, field.Eager = e.BaseText(f.Name), f.MaxLength, true
 		field.Check = func(string) string { return e.Problem(f.Name) }
@@ -82,30 +86,13 @@ func (e *edit) buildForm(look *theme.Theme) {
 	e.form.MarkChanges()
 }
 
-const widthOfNumber = 24
-
-// formField is a field of a form, without its value and its check.
-func formField(f field) widget.Field {
-	field := widget.Field{Name: f.Name, Label: f.Label, Hint: f.Hint}
-	if f.IsMultiline() {
-		field.Kind = widget.Text
-	}
-	if f.Kind == api.ListField {
-		field.Label += ", one per line"
-	}
-	if f.Kind == api.PriceField || f.Kind == api.NumberField {
-		field.Width = widthOfNumber
-	}
-	return field
-}
-
 // typed tells the edit what the form has.
-func (e *edit) typed() {
+func (e *edit[I, R, P]) typed() {
 	text := map[string]string{}
 	for _, name := range e.form.Changed() {
 		text[name] = e.form.Value(name)
 	}
-	for _, f := range fields() {
+	for _, f := range e.Kind.Fields() {
 		if changed, isChanged := text[f.Name]; isChanged {
 			e.Type(f.Name, changed)
 		} else {
@@ -115,21 +102,21 @@ func (e *edit) typed() {
 }
 
 // typed takes the text of the form, and no longer asks to correct fields that are valid now.
-func (s *Screen) typed() {
+func (s *Editor[I, R, P]) typed() {
 	s.edit.typed()
 	s.refused = s.fixFirst() != ""
 }
 
 // review shows what saving would change, if there is a change and it is valid.
-func (s *Screen) review() tea.Cmd {
-	s.notes = nil
+func (s *Editor[I, R, P]) review() tea.Cmd {
+	s.Notes = nil
 	s.edit.typed()
 	s.edit.form.Check()
 	return s.submitted(s.edit.Submit())
 }
 
 // submitted goes on after the text was submitted.
-func (s *Screen) submitted(event operation.EditEvent) tea.Cmd {
+func (s *Editor[I, R, P]) submitted(event operation.EditEvent) tea.Cmd {
 	e := s.edit
 	switch event {
 	case operation.FoundInvalid:
@@ -138,9 +125,9 @@ func (s *Screen) submitted(event operation.EditEvent) tea.Cmd {
 	case operation.FoundNothing:
 		return screen.Tell(screen.Note, "Nothing was changed.")
 	case operation.FoundOutdated:
-		return s.record.Again()
+		return s.Record.Again()
 	case operation.FoundSame:
-		e.buildForm(s.shell.Theme)
+		e.buildForm(s.Shell.Theme)
 		s.turn()
 	case operation.FoundChange, operation.FoundConflict:
 		s.turn()
@@ -149,21 +136,21 @@ func (s *Screen) submitted(event operation.EditEvent) tea.Cmd {
 }
 
 // fixFirst says what is not valid now, after it was submitted; "" if nothing.
-func (s *Screen) fixFirst() string {
+func (s *Editor[I, R, P]) fixFirst() string {
 	if wrong := s.edit.Invalid(); s.refused && len(wrong) > 0 {
-		return "Fix first: " + labels(wrong) + "."
+		return "Fix first: " + s.Kind.Labels(wrong) + "."
 	}
 	return ""
 }
 
-func (s *Screen) discard() tea.Cmd {
+func (s *Editor[I, R, P]) discard() tea.Cmd {
 	typed := s.edit.Typed()
 	if len(typed) == 0 {
 		return s.closeEdit()
 	}
-	return s.shell.Post(screen.Confirm{
-		Title: "Discard your changes to " + labels(typed) + "?",
-		Text:  fmt.Sprintf("Property %s stays as it was.", s.shownID()),
+	return s.Shell.Post(screen.Confirm{
+		Title: "Discard your changes to " + s.Kind.Labels(typed) + "?",
+		Text:  display.Capital(s.name()) + " stays as it was.",
 		Yes:   "discard", No: "keep editing", Local: true,
 		Then: func() tea.Cmd {
 			if s.edit == nil || s.edit.State() == operation.Sending {
@@ -174,28 +161,28 @@ func (s *Screen) discard() tea.Cmd {
 	})
 }
 
-func (s *Screen) closeEdit() tea.Cmd {
+func (s *Editor[I, R, P]) closeEdit() tea.Cmd {
 	var reload, deleteDraft tea.Cmd
 	if s.edit.State().IsInDoubt() || s.edit.Restores != nil && s.edit.State() != operation.Saved {
-		reload = s.record.Again()
+		reload = s.Record.Again()
 	}
 	s.edit.GiveUp()
 	if s.edit.form != nil {
 		deleteDraft = s.drafts.save(s.edit.profile, nil)
-		s.cursorOn(s.edit.form.Focus())
+		s.LeftForm(s.edit.form.Focus())
 	}
-	s.edit, s.notes = nil, nil
+	s.edit, s.Notes = nil, nil
 	s.turn()
 	return tea.Batch(reload, deleteDraft)
 }
 
-// send sends the edit or the deletion, and reads the property again.
-func (s *Screen) send(of *operation.PropertyEdit) tea.Cmd {
+// send sends the edit or the deletion, and reads the record again.
+func (s *Editor[I, R, P]) send(of *operation.Edit[I, R, P]) tea.Cmd {
 	if !of.Confirm() {
 		return nil
 	}
 	saving := of.Saving()
-	return s.sender.Send(func(ctx context.Context, c *client.Client) (operation.PropertySaving, error) {
+	return s.sender.Send(func(ctx context.Context, c *client.Client) (operation.Saving[I, R, P], error) {
 		done := saving.Send(ctx, c)
 		if done.Err == nil && !done.Lost && !done.Delete {
 			done = done.Check(ctx, c)
@@ -205,48 +192,48 @@ func (s *Screen) send(of *operation.PropertyEdit) tea.Cmd {
 }
 
 // save sends the edit. A protected profile asks first; elsewhere the review is the question.
-func (s *Screen) save() tea.Cmd {
+func (s *Editor[I, R, P]) save() tea.Cmd {
 	e := s.edit
 	send := func() tea.Cmd {
 		if s.edit != e {
 			return nil
 		}
-		s.notes = nil
+		s.Notes = nil
 		s.seen = true // a merge was decided field by field
-		s.scroll = scroll{}
-		return s.send(e.PropertyEdit)
+		s.Scroll = Scroll{}
+		return s.send(e.Edit)
 	}
-	if s.shell.Account.Confirm == nil {
+	if s.Shell.Account.Confirm == nil {
 		return send()
 	}
 	word := "save"
 	if e.Restores != nil {
 		word = e.words().do
 	}
-	return s.shell.Post(screen.Confirm{
-		Title: fmt.Sprintf("%s property %s?", display.Capital(word), s.shownID()),
-		Text:  fmt.Sprintf("Changes %s at %s", labels(e.Patch.Fields()), s.shell.Account.Profile.APIURL),
+	return s.Shell.Post(screen.Confirm{
+		Title: fmt.Sprintf("%s %s?", display.Capital(word), s.name()),
+		Text:  fmt.Sprintf("Changes %s at %s", s.Kind.Labels(e.Patch.Fields()), s.Shell.Account.Profile.APIURL),
 		Yes:   word,
 		Then:  send,
 	})
 }
 
 // handleSave takes the outcome of a save. What was typed stays until it is saved.
-func (s *Screen) handleSave(sent screen.Sent[operation.PropertySaving]) tea.Cmd {
+func (s *Editor[I, R, P]) handleSave(sent screen.Sent[operation.Saving[I, R, P]]) tea.Cmd {
 	done, err, e := sent.Value, sent.Err, s.edit
 	done.Err = err
 	base := e.Base
-	isSame := done.HasCurrent && operation.Properties.IsSame(done.Current, base)
+	isSame := done.HasCurrent && s.Kind.IsSame(done.Current, base)
 	e.drawn = nil
 	switch e.Sent(done) {
 	case operation.FoundSaved:
 		return s.finish(done)
 	case operation.FoundDoubt:
 		if done.HasCurrent {
-			s.note("Unknown outcome: the property is not changed yet. %s", s.safeToRetry())
+			s.note("Unknown outcome: the %s is not changed yet. %s", s.Kind.Name, s.safeToRetry())
 		} else {
 			s.note("Unknown outcome. %s Your text is kept. %s checks whether it was saved.", screen.Sentence("", err),
-				s.shell.Key(actions.CheckAgain))
+				s.Shell.Key(actions.CheckAgain))
 		}
 		return nil
 	case operation.FoundConflict:
@@ -259,8 +246,8 @@ func (s *Screen) handleSave(sent screen.Sent[operation.PropertySaving]) tea.Cmd 
 		switch {
 		case e.Restores != nil && !isSame:
 			s.turn()
-			what := changesBetween(base.Record, done.Current.Record)
-			if base.Record.PropertyID() == "" {
+			what := s.Kind.changesBetween(base.Record, done.Current.Record)
+			if s.Kind.IDOf(base.Record) == "" {
 				what = "It is not deleted any more."
 			}
 			s.note("Not restored: somebody else changed it. %s", what)
@@ -275,13 +262,14 @@ func (s *Screen) handleSave(sent screen.Sent[operation.PropertySaving]) tea.Cmd 
 	}
 	if api.CodeOf(err) == api.CodeNotDeleted {
 		return tea.Batch(s.closeEdit(),
-			screen.Tell(screen.Warning, "Not restored: property %s is not deleted any more.", s.shownID()))
+			screen.Tell(screen.Warning, "Not restored: %s is not deleted any more.", s.name()))
 	}
 	if operation.IsVersionConflict(err) {
-		s.note("Not saved: somebody else changed the property, and it was not reloaded. %s.", s.retryHint("Retry"))
+		s.note("Not saved: somebody else changed the %s, and it was not reloaded. %s.", s.Kind.Name,
+			s.retryHint("Retry"))
 		return nil
 	}
-	what, next := s.explain(err)
+	what, next := s.Explain(err)
 	s.note("Not %s. %s", e.words().done, what)
 	if e.form == nil {
 		s.note("%s", next)
@@ -294,27 +282,27 @@ func (s *Screen) handleSave(sent screen.Sent[operation.PropertySaving]) tea.Cmd 
 // words is what an edit is called: "save", "saves", "saved".
 type words struct{ do, does, done string }
 
-func (e *edit) words() words {
+func (e *edit[I, R, P]) words() words {
 	switch {
+	case e.restores || e.Restores != nil:
+		return words{"restore", "restores", "restored"}
 	case e.Undoes:
 		return words{"undo", "undoes", "undone"}
-	case e.Restores != nil:
-		return words{"restore", "restores", "restored"}
 	}
 	return words{"save", "saves", "saved"}
 }
 
-func (s *Screen) safeToRetry() string {
+func (s *Editor[I, R, P]) safeToRetry() string {
 	return s.retryHint("Retry") + ". It can't overwrite other changes."
 }
 
 // retryHint adds the key that sends.
-func (s *Screen) retryHint(sentence string) string {
-	return sentence + " (" + s.shell.Key(actions.Submit) + ")"
+func (s *Editor[I, R, P]) retryHint(sentence string) string {
+	return sentence + " (" + s.Shell.Key(actions.Submit) + ")"
 }
 
 // refuse shows the service's errors beside the fields of the form.
-func (s *Screen) refuse(err error) tea.Cmd {
+func (s *Editor[I, R, P]) refuse(err error) tea.Cmd {
 	refused, _ := errors.AsType[*client.Error](err)
 	s.note("Not saved: %s", refused.Message)
 	others := s.edit.form.Refuse(refused.Fields)
@@ -324,49 +312,49 @@ func (s *Screen) refuse(err error) tea.Cmd {
 	return nil
 }
 
-// finish ends an edit that is saved, even if it was refused because the property is already so.
-func (s *Screen) finish(done operation.PropertySaving) tea.Cmd {
+// finish ends an edit that is saved, even if it was refused because the record is already so.
+func (s *Editor[I, R, P]) finish(done operation.Saving[I, R, P]) tea.Cmd {
 	e := s.edit
-	changed := labels(e.Patch.Fields())
-	what := fmt.Sprintf("%s property %s: %s.", display.Capital(e.words().done), s.shownID(), changed)
-	if e.Undoes {
-		what = fmt.Sprintf("Undone in property %s: %s.", s.shownID(), changed)
+	changed := s.Kind.Labels(e.Patch.Fields())
+	what := fmt.Sprintf("%s %s: %s.", display.Capital(e.words().done), s.name(), changed)
+	if e.words().do == "undo" {
+		what = fmt.Sprintf("Undone in %s: %s.", s.name(), changed)
 	}
 	var keep tea.Cmd
 	if e.IsOfDeleted() {
-		what = fmt.Sprintf("Restored property %s.", s.shownID())
+		what = fmt.Sprintf("Restored %s.", s.name())
 	} else {
-		s.undo, keep = e.PropertyEdit, s.keepUndo(e.PropertyEdit)
+		s.undo, keep = e.Edit, s.keepUndo(e.Edit)
 	}
 	switch {
 	case done.Lost:
-		what += " The reply was lost; the property has your changes."
+		what += " The reply was lost; the " + s.Kind.Name + " has your changes."
 	case done.Err != nil:
-		what = fmt.Sprintf("Property %s already has it: %s.", s.shownID(), changed)
+		what = fmt.Sprintf("%s already has it: %s.", display.Capital(s.name()), changed)
 	}
 	cmds := []tea.Cmd{screen.Tell(screen.Done, "%s", what), s.closeEdit(), keep}
 	if done.HasCurrent {
 		s.setRecord(done.Current)
 	} else {
-		cmds = append(cmds, s.record.Again())
+		cmds = append(cmds, s.Record.Again())
 	}
 	return tea.Batch(cmds...)
 }
 
-func (s *Screen) setRecord(now operation.PropertyVersion) {
-	s.record.Cancel()
-	s.record.Put(now)
+func (s *Editor[I, R, P]) setRecord(now client.Version[R]) {
+	s.Record.Cancel()
+	s.Record.Put(now)
 }
 
-// handleRead tells the edit and the deletion how the property is now.
-func (s *Screen) handleRead() tea.Cmd {
-	now, err := s.record.Value, s.record.Err
+// handleRead tells the edit and the deletion how the record is now.
+func (s *Editor[I, R, P]) handleRead() tea.Cmd {
+	now, err := s.Record.Value, s.Record.Err
 	if s.removal != nil {
 		switch s.removal.Read(now, err) {
 		case operation.FoundSaved:
 			return s.finishDelete(true)
 		case operation.GaveUp:
-			s.notes = []string{fmt.Sprintf("Property %s is not deleted yet.", s.shownID())}
+			s.Notes = []string{display.Capital(s.name()) + " is not deleted yet."}
 		}
 	}
 	if s.edit == nil {
@@ -378,15 +366,16 @@ func (s *Screen) handleRead() tea.Cmd {
 	sent := s.edit.Patch
 	switch event := s.edit.Read(now, err); {
 	case event == operation.FoundSaved:
-		return s.finish(operation.PropertySaving{Current: now, HasCurrent: true, Lost: true})
+		return s.finish(operation.Saving[I, R, P]{Current: now, HasCurrent: true, Lost: true})
 	case event == operation.FoundUnsaved:
-		s.notes = []string{"Checked: the property is not changed yet. " + s.safeToRetry()}
+		s.Notes = []string{"Checked: the " + s.Kind.Name + " is not changed yet. " + s.safeToRetry()}
 	case event == operation.Ignored && s.edit.State().IsInDoubt():
-		what, next := s.explain(err)
-		s.notes = []string{fmt.Sprintf("Unknown outcome. %s %s", what, next)}
+		what, next := s.Explain(err)
+		s.Notes = []string{fmt.Sprintf("Unknown outcome. %s %s", what, next)}
 	case event == operation.FoundPart:
 		s.merged()
-		s.notes = []string{fmt.Sprintf("Saved: %s. What you typed since is not saved yet.", labels(sent.Fields()))}
+		saved := s.Kind.Labels(sent.Fields())
+		s.Notes = []string{fmt.Sprintf("Saved: %s. What you typed since is not saved yet.", saved)}
 		return s.saveDraft()
 	default:
 		return s.submitted(event)
@@ -394,19 +383,20 @@ func (s *Screen) handleRead() tea.Cmd {
 	return nil
 }
 
-// explain says what went wrong, and what to do next.
-func (s *Screen) explain(err error) (what, next string) {
-	what, next = s.shell.Explain(err)
+// Explain says what went wrong, and what to do next.
+func (s *Editor[I, R, P]) Explain(err error) (what, next string) {
+	what, next = s.Shell.Explain(err)
 	if client.IsNotFound(err) {
-		next = s.shell.Key(actions.Property) + " opens another property."
+		next = s.Shell.Key(s.Kind.List) + " opens another " + s.Kind.Name + "."
 	}
 	return what, next
 }
 
-// whyNoUndo says why nothing can be undone; "" if something can, or the history may tell.
-func (s *Screen) whyNoUndo() string {
-	if s.undo != nil && s.undo.Reverse().IsAppliedTo(s.record.Value.Record) {
-		return fmt.Sprintf("The property already has its old values: %s.", labels(s.undo.Reverse().Fields()))
+// WhyNoUndo says why nothing can be undone; "" if something can, or the history may tell.
+func (s *Editor[I, R, P]) WhyNoUndo() string {
+	if s.undo != nil && s.undo.Reverse().IsAppliedTo(s.Record.Value.Record) {
+		changed := s.Kind.Labels(s.undo.Reverse().Fields())
+		return fmt.Sprintf("The %s already has its old values: %s.", s.Kind.Name, changed)
 	}
 	return ""
 }

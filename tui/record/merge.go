@@ -1,11 +1,10 @@
-package property
+package record
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -17,13 +16,13 @@ import (
 )
 
 // applyMerge goes on after a merge: with the text of a draft, the review, or saving.
-func (s *Screen) applyMerge() tea.Cmd {
+func (s *Editor[I, R, P]) applyMerge() tea.Cmd {
 	switch s.edit.Decide() {
 	case operation.Ignored:
 		return nil
 	case operation.GaveUp:
 		return tea.Batch(s.closeEdit(),
-			screen.Tell(screen.Note, "Nothing to save: property %s stays as it is.", s.shownID()))
+			screen.Tell(screen.Note, "Nothing to save: %s stays as it is.", s.name()))
 	}
 	save := s.merged()
 	if s.edit.State() == operation.Reviewing && s.edit.sends {
@@ -33,29 +32,29 @@ func (s *Screen) applyMerge() tea.Cmd {
 }
 
 // merged shows the edit as it is after a merge, and saves it as a draft.
-func (s *Screen) merged() tea.Cmd {
-	s.notes = nil
+func (s *Editor[I, R, P]) merged() tea.Cmd {
+	s.Notes = nil
 	if s.edit.form != nil {
-		s.edit.buildForm(s.shell.Theme)
+		s.edit.buildForm(s.Shell.Theme)
 	}
 	s.turn()
 	return s.saveDraft()
 }
 
 // leaveMerge goes back to the form.
-func (s *Screen) leaveMerge() tea.Cmd {
+func (s *Editor[I, R, P]) leaveMerge() tea.Cmd {
 	undecided := s.edit.Merge.Undecided()
 	switch isGone := s.edit.Back() == operation.GaveUp; {
 	case isGone && s.edit.form == nil:
 		return s.closeEdit()
 	case isGone:
-		s.edit, s.notes = nil, nil
+		s.edit, s.Notes = nil, nil
 		s.turn()
 		return screen.Tell(screen.Note, "The draft is kept for the next edit.")
 	}
 	save := s.merged()
 	if len(undecided) > 0 {
-		s.note("Not decided yet: %s. Saving asks again.", labels(undecided))
+		s.note("Not decided yet: %s. Saving asks again.", s.Kind.Labels(undecided))
 	} else {
 		s.note("The form has the merged text.")
 	}
@@ -63,25 +62,25 @@ func (s *Screen) leaveMerge() tea.Cmd {
 }
 
 // mergeDiffs is what the merge shows: each field as it was, and as either side has changed it.
-func (e *edit) mergeDiffs() []fieldDiff {
+func (e *edit[I, R, P]) mergeDiffs() []fieldDiff {
 	const mine, theirs = operation.Mine, operation.Theirs
 	m := e.Merge
 	var fields []fieldDiff
-	after := map[operation.Side]api.Property{mine: e.Wanted(), theirs: m.Now.Record}
+	after := map[operation.Side]R{mine: e.Wanted(), theirs: m.Now.Record}
 	add := func(name, title string, chosen operation.Side, sides ...operation.Side) {
-		f := fieldNamed(name)
+		f := e.kind.field(name)
 		p := fieldDiff{title: f.Label + ", " + title}
-		before := f.text(e.Base.Record)
+		before := e.Kind.Text(name, e.Base.Record)
 		if !f.IsMultiline() { // the diff of a multiline text shows what it was
-			p.diff = append(p.diff, display.DiffLine{Mark: display.Kept, Text: "before: " + displayed(f, before)})
+			p.diff = append(p.diff, display.DiffLine{Mark: display.Kept, Text: "before: " + Displayed(f, before)})
 		}
 		for _, side := range sides {
-			mark, text := display.Kept, f.text(after[side])
+			mark, text := display.Kept, e.Kind.Text(name, after[side])
 			if side == chosen {
 				mark = "* "
 			}
 			if !f.IsMultiline() {
-				p.diff = append(p.diff, display.DiffLine{Mark: mark, Text: string(side) + ": " + displayed(f, text)})
+				p.diff = append(p.diff, display.DiffLine{Mark: mark, Text: string(side) + ": " + Displayed(f, text)})
 				continue
 			}
 			p.diff = append(p.diff, display.DiffLine{Mark: mark, Text: string(side) + ", against what it was before:"})
@@ -106,21 +105,21 @@ func (e *edit) mergeDiffs() []fieldDiff {
 	return fields
 }
 
-func (s *Screen) mergeIntro() []string {
+func (s *Editor[I, R, P]) mergeIntro() []string {
 	m := s.edit.Merge
-	changed := api.PropertyChanges(s.edit.Base.Record, m.Now.Record).Fields()
-	lines := []string{fmt.Sprintf("Somebody else changed property %s meanwhile: %s.", s.shownID(), labels(changed))}
+	changed := s.Kind.Changes(s.edit.Base.Record, m.Now.Record).Fields()
+	lines := []string{fmt.Sprintf("Somebody else changed %s meanwhile: %s.", s.name(), s.Kind.Labels(changed))}
 	if len(m.Conflicts) == 0 {
 		return append(lines, "You changed other fields: nothing to decide.")
 	}
-	return append(lines, fmt.Sprintf("Both of you changed: %s. Choose for each.", labels(m.Conflicts)))
+	return append(lines, fmt.Sprintf("Both of you changed: %s. Choose for each.", s.Kind.Labels(m.Conflicts)))
 }
 
 // mergeStatus says what to do now. It does not scroll.
-func (s *Screen) mergeStatus() string {
+func (s *Editor[I, R, P]) mergeStatus() string {
 	if n := len(s.edit.Merge.Undecided()); n > 0 {
-		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.shell.Key(actions.Mine),
-			s.shell.Key(actions.Theirs))
+		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.Shell.Key(actions.Mine),
+			s.Shell.Key(actions.Theirs))
 	}
 	goOn := "continues"
 	switch {
@@ -129,7 +128,7 @@ func (s *Screen) mergeStatus() string {
 	case s.edit.sends:
 		goOn = "saves"
 	}
-	return "All decided. " + s.shell.Key(actions.Submit) + " " + goOn + "."
+	return "All decided. " + s.Shell.Key(actions.Submit) + " " + goOn + "."
 }
 
 // fieldDiff is a field of a review or a merge.
@@ -140,11 +139,11 @@ type fieldDiff struct {
 	current  bool // it is the current conflict
 }
 
-func (e *edit) reviewDiffs() []fieldDiff {
+func (e *edit[I, R, P]) reviewDiffs() []fieldDiff {
 	var fields []fieldDiff
 	for _, name := range e.Patch.Fields() {
-		f := fieldNamed(name)
-		diff := e.diff(f, f.text(e.Base.Record), f.text(e.Wanted()))
+		f := e.kind.field(name)
+		diff := e.diff(f, e.Kind.Text(name, e.Base.Record), e.Kind.Text(name, e.Wanted()))
 		if e.IsOfDeleted() {
 			diff = onlyMarked(diff, display.Added)
 		}
@@ -153,7 +152,7 @@ func (e *edit) reviewDiffs() []fieldDiff {
 	return fields
 }
 
-func (e *edit) diff(f field, before, after string) []display.DiffLine {
+func (e *edit[I, R, P]) diff(f api.Field, before, after string) []display.DiffLine {
 	key := [3]string{f.Name, before, after}
 	if _, known := e.compared[key]; !known {
 		e.compared[key] = diff(f, before, after)
@@ -167,7 +166,7 @@ func onlyMarked(lines []display.DiffLine, mark display.Mark) []display.DiffLine 
 }
 
 // diff compares two texts of a field, multiline ones line by line.
-func diff(f field, before, after string) []display.DiffLine {
+func diff(f api.Field, before, after string) []display.DiffLine {
 	var out []display.DiffLine
 	if f.IsMultiline() && before != "" && after != "" {
 		for _, line := range display.Diff(before, after) {
@@ -180,10 +179,10 @@ func diff(f field, before, after string) []display.DiffLine {
 			out = append(out, line)
 		}
 	} else {
-		for line := range strings.SplitSeq(displayed(f, before), "\n") {
+		for line := range strings.SplitSeq(Displayed(f, before), "\n") {
 			out = append(out, display.DiffLine{Mark: display.Removed, Text: line})
 		}
-		for line := range strings.SplitSeq(displayed(f, after), "\n") {
+		for line := range strings.SplitSeq(Displayed(f, after), "\n") {
 			out = append(out, display.DiffLine{Mark: display.Added, Text: line})
 		}
 	}
@@ -191,56 +190,6 @@ func diff(f field, before, after string) []display.DiffLine {
 		out = append(out, display.DiffLine{Mark: display.Kept, Text: "(only invisible characters differ)"})
 	}
 	return out
-}
-
-// field is a field of a property, with what the screen needs to know of it.
-type field struct{ api.Field }
-
-// fields are in the order of the form.
-var fields = sync.OnceValue(func() (all []field) {
-	for _, f := range api.PropertyFields() {
-		all = append(all, field{f})
-	}
-	return all
-})
-
-func fieldNamed(name string) field {
-	f, _ := api.PropertyFieldNamed(name)
-	return field{f}
-}
-
-func (f field) lowerLabel() string { return strings.ToLower(f.Label) }
-
-// value is the value as it is shown, with a remark if it can't be read.
-func (f field) value(p api.Property) string {
-	value := displayed(f, f.text(p))
-	if remark := p.Remarks()[f.Name]; remark != "" {
-		value += " (" + remark + ")"
-	}
-	return value
-}
-
-// text is the value as it is edited: no position is the empty text, and each image has a line.
-func (f field) text(p api.Property) string { return operation.Properties.Text(f.Name, p) }
-
-func labels(names []string) string {
-	list := make([]string, len(names))
-	for i, name := range names {
-		list[i] = fieldNamed(name).lowerLabel()
-	}
-	return strings.Join(list, ", ")
-}
-
-func displayed(f field, text string) string {
-	switch {
-	case text == "" && (f.Kind == api.LineField || f.Kind == api.TextField):
-		return "(empty)"
-	case text == "":
-		return "(none)"
-	case f.IsMultiline():
-		return display.Text(text)
-	}
-	return display.Line(text)
 }
 
 // visible is a text without the blanks that cannot be seen.

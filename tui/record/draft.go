@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"sync"
@@ -6,7 +6,6 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/api/operation"
 	"example.com/perks/tui/screen"
@@ -16,7 +15,7 @@ import (
 // than that.
 const draftPause = 2 * time.Second
 
-// drafts keeps the unsaved text of one property.
+// drafts keeps the unsaved text of one record.
 type drafts struct {
 	shell *screen.Shell
 	name  string
@@ -47,8 +46,8 @@ type draftSaved struct {
 // Failed tells whether the draft could not be saved.
 func (k draftSaved) Failed() bool { return k.err != nil }
 
-func newDrafts(shell *screen.Shell, id api.PropertyID) *drafts {
-	return &drafts{shell: shell, name: "property-" + string(id)}
+func newDrafts(shell *screen.Shell, kind, id string) *drafts {
+	return &drafts{shell: shell, name: kind + "-" + id}
 }
 
 // edited starts the pause after which the text is saved. Further keys do not start it again.
@@ -95,30 +94,30 @@ type draftLoaded struct {
 	values operation.Draft
 }
 
-// startEdit opens the form at a field, or lets a person resume a draft.
-func (s *Screen) startEdit(field string) tea.Cmd {
-	typed := operation.Properties.Typed(s.drafts.values)
+// StartEdit opens the form at a field, or lets a person resume a draft.
+func (s *Editor[I, R, P]) StartEdit(field string) tea.Cmd {
+	typed := s.Kind.Typed(s.drafts.values)
 	if len(typed) == 0 {
-		s.openForm(operation.Properties.NewEdit(s.id, s.record.Value), field)
+		s.openForm(s.Kind.NewEdit(s.ID, s.Record.Value), field)
 		return nil
 	}
 	age := ""
 	if at, known := s.drafts.values.TypedAt(); known {
-		age = ", " + display.Age(s.shell.Now().Sub(at))
+		age = ", " + display.Age(s.Shell.Now().Sub(at))
 	}
-	return s.shell.Post(screen.Pick{
-		Title:   "Unsaved draft: " + labels(typed) + age,
+	return s.Shell.Post(screen.Pick{
+		Title:   "Unsaved draft: " + s.Kind.Labels(typed) + age,
 		Options: []string{"Resume", "Discard"},
 		Then: func(index int) tea.Cmd {
 			switch {
-			case s.edit != nil || !s.record.Has || s.isDeleting():
+			case s.edit != nil || !s.Record.Has || s.isDeleting():
 				return nil
 			case index == 0: // saved again, to learn whether that works
-				s.openForm(operation.Properties.Resume(s.id, s.drafts.values, s.record.Value), field)
+				s.openForm(s.Kind.Resume(s.ID, s.drafts.values, s.Record.Value), field)
 				return s.saveDraft()
 			}
-			s.openForm(operation.Properties.NewEdit(s.id, s.record.Value), field)
-			return s.drafts.save(s.shell.Account.Profile, nil)
+			s.openForm(s.Kind.NewEdit(s.ID, s.Record.Value), field)
+			return s.drafts.save(s.Shell.Account.Profile, nil)
 		},
 	})
 }

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"context"
@@ -13,12 +13,13 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// plan is what is to be done to several properties, and what became of that. It is the log of its batch.
-type plan struct {
+// plan is what is to be done to several records, and what became of that. It is the log of its batch.
+type plan[I ~string, R any, P operation.Patch[R, P]] struct {
+	kind    *Kind[I, R, P]
 	fields  []string // that are changed
-	targets []*target
+	targets []*target[I, R, P]
 	undoes  bool
-	of      *plan // what it undoes; nil for none
+	of      *plan[I, R, P] // what it undoes; nil for none
 
 	isSent  bool
 	batch   *operation.Batch
@@ -31,9 +32,10 @@ type plan struct {
 	noted  int
 }
 
-// target is one property of a plan, and the task of its row.
-type target struct {
-	operation.PropertySaving
+// target is one record of a plan, and the task of its row.
+type target[I ~string, R any, P operation.Patch[R, P]] struct {
+	operation.Saving[I, R, P]
+	kind   *Kind[I, R, P]
 	title  string
 	whyNot string // it is not changed; "" if it is
 	state  operation.RowState
@@ -44,7 +46,7 @@ type target struct {
 var errStopped = errors.New("stopped")
 
 // begin prepares the batch. It may be stopped from then on.
-func (p *plan) begin(sleep func(context.Context, time.Duration) error) {
+func (p *plan[I, R, P]) begin(sleep func(context.Context, time.Duration) error) {
 	p.isSent, p.all = true, p.changing()
 	p.reports = screen.NewReports[int]()
 	p.batch = &operation.Batch{
@@ -57,7 +59,7 @@ func (p *plan) begin(sleep func(context.Context, time.Duration) error) {
 const patience = 30 * time.Second
 
 // run sends the changes, a few at a time.
-func (p *plan) run(_ context.Context, c *client.Client) (struct{}, error) {
+func (p *plan[I, R, P]) run(_ context.Context, c *client.Client) (struct{}, error) {
 	p.batch.Connect = func() (*client.Client, error) { return c, nil }
 	p.batch.Now = c.Now
 	rows := func(yield func(*operation.Row, error) bool) {
@@ -75,8 +77,8 @@ func (p *plan) run(_ context.Context, c *client.Client) (struct{}, error) {
 }
 
 // Note takes the result of a row.
-func (p *plan) Note(row *operation.Row, result operation.RowResult) error {
-	t := row.Task.(*target)
+func (p *plan[I, R, P]) Note(row *operation.Row, result operation.RowResult) error {
+	t := row.Task.(*target[I, R, P])
 	p.noting.Lock()
 	defer p.noting.Unlock()
 	t.state, t.err = result.State, result.Err
@@ -86,12 +88,12 @@ func (p *plan) Note(row *operation.Row, result operation.RowResult) error {
 }
 
 // Taken, Began and LastSent are for what makes records, and for batches that are resumed.
-func (p *plan) Taken(string) bool   { return false }
-func (p *plan) Began() time.Time    { return time.Time{} }
-func (p *plan) LastSent() time.Time { return time.Time{} }
+func (p *plan[I, R, P]) Taken(string) bool   { return false }
+func (p *plan[I, R, P]) Began() time.Time    { return time.Time{} }
+func (p *plan[I, R, P]) LastSent() time.Time { return time.Time{} }
 
-// changing counts the properties that are to be changed.
-func (p *plan) changing() (n int) {
+// changing counts the records that are to be changed.
+func (p *plan[I, R, P]) changing() (n int) {
 	for _, t := range p.targets {
 		if t.whyNot == "" {
 			n++
@@ -101,7 +103,7 @@ func (p *plan) changing() (n int) {
 }
 
 // count counts those of them in a state. Do not call it while they are being changed.
-func (p *plan) count(state operation.RowState) (n int) {
+func (p *plan[I, R, P]) count(state operation.RowState) (n int) {
 	for _, t := range p.targets {
 		if t.whyNot == "" && t.state == state {
 			n++
@@ -111,7 +113,7 @@ func (p *plan) count(state operation.RowState) (n int) {
 }
 
 // progress says how far it is: "changing 12 of 46".
-func (p *plan) progress(done int) string {
+func (p *plan[I, R, P]) progress(done int) string {
 	verb := "changing"
 	if p.undoes {
 		verb = "undoing"
@@ -119,8 +121,8 @@ func (p *plan) progress(done int) string {
 	return fmt.Sprintf("%s %d of %d", verb, done, p.all)
 }
 
-// summary counts what became of the properties: "44 changed, 2 not changed."
-func (p *plan) summary() string {
+// summary counts what became of the records: "44 changed, 2 not changed."
+func (p *plan[I, R, P]) summary() string {
 	changed, text := "changed", ""
 	if p.undoes {
 		changed = "undone"
@@ -143,19 +145,19 @@ func (p *plan) summary() string {
 	return text
 }
 
-// Subject is the property.
-func (t *target) Subject() string { return t.ID.Subject() }
+// Subject is the record.
+func (t *target[I, R, P]) Subject() string { return string(t.ID) }
 
-// Send changes the property if it is still the version that was reviewed.
-func (t *target) Send(ctx context.Context, c *client.Client, _ string) (operation.Outcome, bool, error) {
-	done := t.PropertySaving.Send(ctx, c)
+// Send changes the record if it is still the version that was reviewed.
+func (t *target[I, R, P]) Send(ctx context.Context, c *client.Client, _ string) (operation.Outcome, bool, error) {
+	done := t.Saving.Send(ctx, c)
 	t.Current, t.HasCurrent = done.Current, done.HasCurrent
 	t.leave(done)
 	return operation.Outcome{ID: string(t.ID)}, false, done.Err
 }
 
-// LookUp finds the property as the change wants it.
-func (t *target) LookUp(
+// LookUp finds the record as the change wants it.
+func (t *target[I, R, P]) LookUp(
 	ctx context.Context, c *client.Client, _ time.Time, _ func(string) bool,
 ) (operation.Outcome, operation.Event, error) {
 	now := t.Read(ctx, c)
@@ -172,23 +174,23 @@ func (t *target) LookUp(
 
 // leave notes the version that the change has left. After a lost reply it is the one that was read, unless somebody
 // else has changed something in it since.
-func (t *target) leave(done operation.PropertySaving) {
+func (t *target[I, R, P]) leave(done operation.Saving[I, R, P]) {
 	t.left = done.Left
-	wanted := t.Base.With(t.Patch)
-	if done.Lost && done.HasCurrent && operation.Properties.Changes(wanted, done.Current.Record).IsEmpty() {
+	wanted := t.kind.with(*t.Base, t.Patch)
+	if done.Lost && done.HasCurrent && t.kind.Changes(wanted, done.Current.Record).IsEmpty() {
 		t.left = done.Current.ETag
 	}
 }
 
 // Predict and After are for batches that only read.
-func (t *target) Predict(context.Context, *client.Client) operation.Prediction {
+func (t *target[I, R, P]) Predict(context.Context, *client.Client) operation.Prediction {
 	return operation.Prediction{}
 }
 
-func (t *target) After(int) error { return nil }
+func (t *target[I, R, P]) After(int) error { return nil }
 
-// outcome is what became of the property: in a word, and why.
-func (t *target) outcome(undoes bool) (word, reason string) {
+// outcome is what became of the record: in a word, and why.
+func (t *target[I, R, P]) outcome(undoes bool) (word, reason string) {
 	switch {
 	case t.whyNot != "":
 		return "left as it is", t.whyNot
@@ -201,7 +203,7 @@ func (t *target) outcome(undoes bool) (word, reason string) {
 	case t.state == operation.RowUntried:
 		return "not sent", ""
 	case operation.IsVersionConflict(t.err) && t.HasCurrent:
-		return "not changed", "Somebody else changed it. " + changesBetween(*t.Base, t.Current.Record)
+		return "not changed", "Somebody else changed it. " + t.kind.changesBetween(*t.Base, t.Current.Record)
 	}
 	return "not changed", screen.Sentence("", t.err)
 }

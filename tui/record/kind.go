@@ -1,0 +1,137 @@
+// Package record edits records of any kind that operation.EditKind describes: one in a form, with a review and a merge,
+// several at once, or a new one. It takes back what was saved, and shows what was changed.
+package record
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
+)
+
+// Kind is a kind of record that is edited, and how screens call it.
+type Kind[I ~string, R any, P operation.Patch[R, P]] struct {
+	*operation.EditKind[I, R, P]
+	Many string     // "properties"
+	List actions.ID // shows all of them
+	Tab  int
+	// Scope is what a client needs to change one.
+	Scope api.Scope
+	Route func(id I) screen.Route
+
+	Title func(R) string // on one line
+	// Summary is what a person checks before the record is created; a deletion asks with its first two lines.
+	Summary func(R) []string
+	Needs   string // what a new record needs, as a sentence
+	// CheckNew checks the fields of a new record. The error is CodeValidationFailed.
+	CheckNew func([]api.Member) error
+	Remember func(*screen.Shell, I, R) tea.Cmd // among those that were opened last
+
+	// IsAbout tells whether an event is about a record, and InEvent returns how that is after it, if the event says so.
+	IsAbout func(api.Event, I) bool
+	InEvent func(api.Event) *R
+
+	// ParseChanges reads what to do with fields of several records, and the step to which changed amounts are rounded.
+	// The error is CodeValidationFailed.
+	ParseChanges func(members []api.Member, round string) (Changes[R, P], error)
+	// IsAmount tells whether a field can be changed by what it is, and NumberOf returns its number.
+	IsAmount func(name string) bool
+	NumberOf func(of R, name string) (api.Decimal, bool)
+	// WhyNot says why this client cannot change a record, "" if it can; nil where its scope tells.
+	WhyNot func(ctx context.Context, c *client.Client, id I) (string, error)
+}
+
+// Changes are what to do with fields of several records.
+type Changes[R, P any] interface {
+	Fields() []string
+	Of(record R) (P, error) // the error is CodeValidationFailed
+}
+
+// field returns a field by its name. One that is not known has no label.
+func (k *Kind[I, R, P]) field(name string) api.Field {
+	f, _ := k.Field(name)
+	return f
+}
+
+// Labels returns the names of fields in a sentence.
+func (k *Kind[I, R, P]) Labels(names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = lowerLabel(k.field(name))
+	}
+	return strings.Join(list, ", ")
+}
+
+// count counts records: "3 properties".
+func (k *Kind[I, R, P]) count(n int) string { return display.Plural(n, k.Name, k.Many) }
+
+// with returns a record with a patch applied.
+func (k *Kind[I, R, P]) with(record R, patch P) R {
+	patch.Apply(&record)
+	return record
+}
+
+// offers says which scope the actions need.
+func (k *Kind[I, R, P]) offers(offers []actions.Offer) []actions.Offer {
+	for i := range offers {
+		offers[i].Scope = string(k.Scope)
+	}
+	return offers
+}
+
+// EditMarked offers to change what is marked in a list, all at once.
+func (k *Kind[I, R, P]) EditMarked(shell *screen.Shell, marked []Marked[I], own bool) actions.Offer {
+	offer := actions.Offer{ID: actions.Edit, Scope: string(k.Scope), Do: func() tea.Cmd {
+		return shell.Open(ToMany[I, R, P]{k, marked, own})
+	}}
+	if len(marked) > 0 {
+		offer.Hint = fmt.Sprintf("edit %d marked", len(marked))
+	}
+	return offer
+}
+
+// New opens the form of a new record.
+func (k *Kind[I, R, P]) New(shell *screen.Shell) func() tea.Cmd {
+	return func() tea.Cmd { return shell.Open(ToNew[I, R, P]{k}) }
+}
+
+func lowerLabel(f api.Field) string { return strings.ToLower(f.Label) }
+
+// Displayed is the text of a field as it is shown.
+func Displayed(f api.Field, text string) string {
+	switch {
+	case text == "" && (f.Kind == api.LineField || f.Kind == api.TextField):
+		return "(empty)"
+	case text == "":
+		return "(none)"
+	case f.IsMultiline():
+		return display.Text(text)
+	}
+	return display.Line(text)
+}
+
+const widthOfNumber = 24
+
+// formField is a field of a form, without its value and its check.
+func formField(f api.Field) widget.Field {
+	field := widget.Field{Name: f.Name, Label: f.Label, Hint: f.Hint}
+	if f.IsMultiline() {
+		field.Kind = widget.Text
+	}
+	if f.Kind == api.ListField {
+		field.Label += ", one per line"
+	}
+	if f.Kind == api.PriceField || f.Kind == api.NumberField {
+		field.Width = widthOfNumber
+	}
+	return field
+}
