@@ -170,6 +170,7 @@ func (w *accessFixture) callers() []caller {
 		claim("an unknown client", "sub", "someone"),
 		claim("a client in upper case", "sub", strings.ToUpper(w.owner)),
 		claim("a disabled client", "sub", w.disabled),
+		claim("an expired client", "sub", w.lapsed),
 		claim("an unknown scope", "scope", "perks:read everything"),
 		bearing("a client whose secret has changed since", w.changedSecret,
 			granted(api.AllScopes()...).but(isOwners)),
@@ -191,6 +192,9 @@ func (w *accessFixture) callers() []caller {
 		basic("another client's secret", w.disabled, w.ownerSecret, nobody),
 		basic("an unknown client's secret", "someone", w.ownerSecret, nobody),
 		basic("a disabled client's secret", w.disabled, w.disabledSecret, nobody),
+		basic("an expired client's secret", w.lapsed, w.lapsedSecret, nobody),
+		basic("an old secret that is kept", w.keeping, w.keptSecret, known),
+		basic("an old secret that has ended", w.keeping, w.endedSecret, nobody),
 		basic("a secret that was changed", w.rotated, w.rotatedSecret, nobody),
 		basic("a client of the sandbox alone", w.sandboxID, w.sandboxSecret, known),
 		{"id and secret in two headers", func(r *http.Request) {
@@ -243,6 +247,8 @@ type accessFixture struct {
 	issued, other, sandboxOnly, changedSecret string // tokens
 	owner, ownerSecret                        string
 	disabled, disabledSecret                  string
+	lapsed, lapsedSecret                      string // of a client that has expired
+	keeping, keptSecret, endedSecret          string // of a client with old secrets
 	rotated, rotatedSecret                    string
 	sandboxID, sandboxSecret                  string
 
@@ -277,12 +283,19 @@ func newAccessFixture(t *testing.T) *accessFixture {
 	w.good = forgeryOf(t, w.issued)
 	w.other = s.Token()
 	w.disabled, w.disabledSecret = s.ClientWith(func(c *store.Client) { c.Disabled = true })
+	w.lapsed, w.lapsedSecret = s.ClientWith(func(c *store.Client) { c.ExpiresAt = w.clock.Now() })
+	w.endedSecret = "ended"
+	w.keeping, w.keptSecret = s.ClientWith(func(c *store.Client) {
+		c.OldSecrets = []store.OldSecret{{Secret: server.HashSecret(w.endedSecret), Until: w.clock.Now()},
+			{Secret: c.Secret, Until: w.clock.Now().Add(time.Minute)}}
+		c.Secret = server.HashSecret("current")
+	})
 	w.sandboxID, w.sandboxSecret = s.ClientWith(func(c *store.Client) { c.SandboxOnly = true })
 	w.sandboxOnly = s.TokenFor(w.sandboxID, w.sandboxSecret)
 	w.rotated, w.rotatedSecret = s.Client()
 	w.changedSecret = w.good.with("sub", w.rotated).signed(w.key)
-	if err := s.Live.SetClientSecret(t.Context(), w.rotated, server.HashSecret("new"), store.Operator,
-		w.clock.Now()); err != nil {
+	if _, err := s.Live.ChangeClient(t.Context(), w.rotated, store.Operator, w.clock.Now(),
+		store.Rotation(server.HashSecret("new"), time.Time{}, w.clock.Now())); err != nil {
 		t.Fatal(err)
 	}
 	_, page := s.Get("", s.Root()+"/docs/")

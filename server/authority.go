@@ -21,14 +21,15 @@ import (
 	"example.com/perks/store"
 )
 
-// ErrCredentials means that the client id and secret don't match, or that the client is disabled. Only its text says
-// which, and only the log may show it: it would help an attacker.
+// ErrCredentials means that the client id and secret don't match, or that the client is disabled or has expired. Only
+// its text says which, and only the log may show it: it would help an attacker.
 var ErrCredentials = errors.New("the credentials are wrong")
 
 // ErrScope means that a token was requested with a scope that the client doesn't have.
 var ErrScope = errors.New("the client does not have that scope")
 
-// ErrToken means that a bearer token is malformed, forged, expired or another issuer's, or its client disabled.
+// ErrToken means that a bearer token is malformed, forged, expired or another issuer's, or its client disabled or
+// expired.
 var ErrToken = errors.New("the access token is not valid")
 
 // Caller is the client that a verified token belongs to, with the scopes that the token has.
@@ -110,33 +111,48 @@ func BasicCredentials(header string) []Credentials {
 }
 
 var (
-	errUnknown  = fmt.Errorf("%w: there is no such client", ErrCredentials)
-	errSecret   = fmt.Errorf("%w: the secret is wrong", ErrCredentials)
-	errDisabled = fmt.Errorf("%w: the client is disabled", ErrCredentials)
+	errUnknown = fmt.Errorf("%w: there is no such client", ErrCredentials)
+	errSecret  = fmt.Errorf("%w: the secret is wrong", ErrCredentials)
 )
 
 // Authenticate returns the client with one of these credentials, or ErrCredentials; unknown ones take as long.
 func (a *Authority) Authenticate(ctx context.Context, pairs []Credentials) (store.Client, error) {
-	refusal := errUnknown
+	refusal, now := errUnknown, a.config.Now()
 	for _, pair := range pairs {
 		client, err := a.config.Live.Client(ctx, pair.ID)
 		unknown := api.CodeOf(err) == api.CodeNotFound
 		if err != nil && !unknown {
 			return store.Client{}, err
 		}
-		given := HashSecret(pair.Secret)
-		matches := subtle.ConstantTimeCompare(given[:], client.Secret[:]) == 1
-		if matches && !unknown && !client.Disabled {
-			return client, nil
-		}
+		matches, ended := matchSecret(client, HashSecret(pair.Secret), now)
+		refused := client.Refusal(now)
 		switch {
-		case matches && client.Disabled:
-			refusal = errDisabled
+		case matches && !unknown && refused == "":
+			return client, nil
+		case matches && refused != "":
+			refusal = fmt.Errorf("%w: the client %s", ErrCredentials, refused)
+		case !ended.IsZero():
+			refusal = fmt.Errorf("%w: the old secret ended at %s", ErrCredentials, ended.UTC().Format(time.RFC3339))
 		case !unknown && refusal == errUnknown:
 			refusal = errSecret
 		}
 	}
 	return store.Client{}, refusal
+}
+
+// matchSecret tells whether a secret is the client's, or an old one that still works. ended is when an old one ended
+// that no longer does.
+func matchSecret(client store.Client, given store.SecretHash, at time.Time) (matches bool, ended time.Time) {
+	matches = subtle.ConstantTimeCompare(given[:], client.Secret[:]) == 1
+	for _, old := range client.OldSecrets {
+		switch isOld := subtle.ConstantTimeCompare(given[:], old.Secret[:]) == 1; {
+		case isOld && at.Before(old.Until):
+			matches = true
+		case isOld:
+			ended = old.Until
+		}
+	}
+	return matches, ended
 }
 
 // verifiedToken is a token whose signature was checked. Most tokens come thousands of times, and checking a signature
@@ -161,8 +177,9 @@ func (a *Authority) Verify(ctx context.Context, raw string) (Caller, error) {
 		return Caller{}, fmt.Errorf("%w: its client is gone", ErrToken)
 	case err != nil:
 		return Caller{}, fmt.Errorf("reading the token's client: %w", err)
-	case client.Disabled:
-		return Caller{}, fmt.Errorf("%w: its client is disabled", ErrToken)
+	}
+	if refused := client.Refusal(a.config.Now()); refused != "" {
+		return Caller{}, fmt.Errorf("%w: its client %s", ErrToken, refused)
 	}
 	scopes := token.scopes
 	if !client.Scopes.Contains(scopes) { // the client has lost some since

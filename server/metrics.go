@@ -31,6 +31,7 @@ type metrics struct {
 	refusals    *prometheus.CounterVec
 	limited     *prometheus.CounterVec
 	panics      prometheus.Counter
+	expiring    prometheus.Gauge
 }
 
 // Label values: why a bearer token was refused, and which limit was exceeded.
@@ -69,13 +70,15 @@ func newMetrics(config Config, others ...prometheus.Collector) (*metrics, error)
 		limited:  counters("rate_limited_total", "Requests refused because there were too many.", "limit"),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "panics_total",
 			Help: "Panics in request handlers. Each is a bug."}),
+		expiring: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "clients_expiring",
+			Help: "Clients that get tokens now and expire within 14 days. It is updated every hour."}),
 	}
 	m.startAtZero(config.Sandbox != nil)
 	if config.Metrics == nil {
 		return m, nil
 	}
 	for _, c := range append(others,
-		m.requests, m.duration, m.inFlight, m.redemptions, m.tokens, m.refusals, m.limited, m.panics,
+		m.requests, m.duration, m.inFlight, m.redemptions, m.tokens, m.refusals, m.limited, m.panics, m.expiring,
 		newDatabaseCollector(config),
 	) {
 		if err := config.Metrics.Register(c); err != nil {

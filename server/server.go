@@ -75,6 +75,7 @@ type Server struct {
 	http.Handler
 	routes []string
 	feeds  []*eventFeed
+	expiry *expiryWatch
 }
 
 // EndStreams ends the responses that would otherwise last until their callers leave. It must be called once at most.
@@ -83,6 +84,10 @@ func (s *Server) EndStreams() {
 		feed.end()
 	}
 }
+
+// WatchExpiry warns of clients that expire soon, in the log and in a metric, now and at each tick, until ctx ends. The
+// log names each client once a day.
+func (s *Server) WatchExpiry(ctx context.Context, ticks <-chan time.Time) { s.expiry.run(ctx, ticks) }
 
 // Routes lists the routes, each as "METHOD /path" with ":name" for a parameter.
 func (s *Server) Routes() []string { return slices.Clone(s.routes) }
@@ -94,6 +99,7 @@ type service struct {
 	clientRate *buckets[rateKey]
 	auditRate  *buckets[rateKey] // of bytes
 	throttle   *tokenThrottle
+	notes      *tokenNotes
 	outage     *outage
 	proxies    proxies
 	apiDocs    *apiDocs
@@ -141,6 +147,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		clientRate: newBuckets[rateKey](config.RateLimit, config.RateBurst, config.Now),
 		auditRate:  newBuckets[rateKey](config.AuditRate, int(config.AuditRate*auditBurst.Seconds()), config.Now),
 		throttle:   newTokenThrottle(config.Now),
+		notes:      &tokenNotes{ctx: ctx, config: config, pending: map[string]time.Time{}},
 		outage:     newOutage(outageWaiters),
 		lists:      lists,
 		costly:     costly,
@@ -159,7 +166,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 			metrics.routes[route.Path] = true
 		}
 	}
-	return &Server{Handler: e, routes: names, feeds: s.feeds}, nil
+	expiry := &expiryWatch{config: config, expiring: metrics.expiring, warned: map[string]time.Time{}}
+	return &Server{Handler: e, routes: names, feeds: s.feeds, expiry: expiry}, nil
 }
 
 func (c *Config) complete() error {

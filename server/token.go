@@ -53,6 +53,9 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 		return token, err
 	}
 	token, err = s.authority.Issue(c.Request().Context(), client, request.scopes)
+	if err == nil {
+		s.notes.note(client, s.now())
+	}
 	if request.namesGrant {
 		token.ExpiresAt = time.Time{} // Authlib before 1.6 reads expires_at as a number, and fails
 	}

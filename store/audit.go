@@ -67,11 +67,16 @@ type PublicClient struct {
 	SandboxOnly bool      `json:"sandbox_only"`
 	Disabled    bool      `json:"disabled"`
 	CreatedAt   time.Time `json:"created_at"`
+
+	OldSecretUntil time.Time `json:"old_secret_until,omitzero"`
+	ExpiresAt      time.Time `json:"expires_at,omitzero"`
 }
 
 // Public returns the fields of the client that the audit log may show.
 func (c Client) Public() PublicClient {
-	return PublicClient{c.ID, c.Name, c.Scopes.String(), c.SandboxOnly, c.Disabled, c.CreatedAt.UTC()}
+	return PublicClient{ID: c.ID, Name: c.Name, Scopes: c.Scopes.String(), SandboxOnly: c.SandboxOnly,
+		Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC(), OldSecretUntil: c.OldSecretUntil().UTC(),
+		ExpiresAt: c.ExpiresAt.UTC()}
 }
 
 // PublicSigningKey is a signing key as the audit log shows it: without its secret.

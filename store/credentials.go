@@ -2,20 +2,32 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"example.com/perks/api"
 )
 
-const clientColumns = `id, name, secret, scopes, sandbox_only, disabled, created_at`
+const clientColumns = `id, name, secret, scopes, sandbox_only, disabled, secret_at, old_secrets, expires_at,
+	created_at, last_token_at`
 
 func scanClient(r Scanner) (c Client, err error) {
 	var secret []byte
 	var scopes string
-	if err := r.Scan(&c.ID, &c.Name, &secret, &scopes, &c.SandboxOnly, &c.Disabled, &c.CreatedAt); err != nil {
+	var oldSecrets *string
+	var secretAt, expiresAt, lastTokenAt *time.Time
+	if err := r.Scan(&c.ID, &c.Name, &secret, &scopes, &c.SandboxOnly, &c.Disabled, &secretAt, &oldSecrets, &expiresAt,
+		&c.CreatedAt, &lastTokenAt); err != nil {
 		return c, err
+	}
+	c.SecretAt, c.ExpiresAt, c.LastTokenAt = orZero(secretAt), orZero(expiresAt), orZero(lastTokenAt)
+	if oldSecrets != nil {
+		if err := json.Unmarshal([]byte(*oldSecrets), &c.OldSecrets); err != nil {
+			return c, fmt.Errorf("read the old secrets of client %q: %w", c.ID, err)
+		}
 	}
 	if len(secret) != len(c.Secret) {
 		return c, fmt.Errorf("read client %q: the hash of a secret has %d bytes, not %d", c.ID, len(secret),
@@ -24,6 +36,36 @@ func scanClient(r Scanner) (c Client, err error) {
 	c.Secret = SecretHash(secret)
 	c.Scopes, err = api.ParseScopes(scopes)
 	return c, err
+}
+
+// clientValues are the values of clientColumns.
+func clientValues(c Client) ([]any, error) {
+	var oldSecrets *string
+	if len(c.OldSecrets) > 0 {
+		text, err := json.Marshal(c.OldSecrets)
+		if err != nil {
+			return nil, err
+		}
+		oldSecrets = new(string(text))
+	}
+	return []any{c.ID, c.Name, c.Secret[:], c.Scopes.String(), c.SandboxOnly, c.Disabled, timeOrNull(c.SecretAt),
+		oldSecrets, timeOrNull(c.ExpiresAt), c.CreatedAt, timeOrNull(c.LastTokenAt)}, nil
+}
+
+// orZero returns the time that a column has, or the zero time for null.
+func orZero(at *time.Time) time.Time {
+	if at == nil {
+		return time.Time{}
+	}
+	return *at
+}
+
+// timeOrNull reverses orZero.
+func timeOrNull(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
 }
 
 const selectClient = `SELECT ` + clientColumns + ` FROM clients WHERE id = $1`
@@ -42,10 +84,12 @@ func (o Operations) Clients(ctx context.Context) ([]Client, error) {
 
 func (o Operations) CreateClient(ctx context.Context, client Client, by Actor) error {
 	return o.db.Write(ctx, "create a client", func(tx Tx) error {
-		added, err := tx.Exec(`INSERT INTO clients (`+clientColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
-			ON CONFLICT (id) DO NOTHING`,
-			client.ID, client.Name, client.Secret[:], client.Scopes.String(), client.SandboxOnly, client.Disabled,
-			client.CreatedAt)
+		values, err := clientValues(client)
+		if err != nil {
+			return err
+		}
+		added, err := tx.Exec(`INSERT INTO clients (`+clientColumns+`)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (id) DO NOTHING`, values...)
 		if err != nil {
 			return err
 		}
@@ -56,22 +100,14 @@ func (o Operations) CreateClient(ctx context.Context, client Client, by Actor) e
 	})
 }
 
-func (o Operations) SetClientSecret(ctx context.Context, id string, hash SecretHash, by Actor, at time.Time) error {
-	_, err := o.changeClient(ctx, "replace a client's secret", id, by, at, func(c *Client) (action string) {
-		c.Secret = hash
-		return ActionRotateSecret
-	})
-	return err
-}
-
 // SetClientDisabled adds no entry to the audit log if nothing changes.
 func (o Operations) SetClientDisabled(ctx context.Context, id string, disabled bool, by Actor, at time.Time) error {
-	_, err := o.changeClient(ctx, "disable or enable a client", id, by, at, func(c *Client) (action string) {
+	_, err := o.ChangeClient(ctx, id, by, at, func(c *Client) (action string) {
 		switch {
 		case c.Disabled == disabled:
 			return ""
 		case disabled:
-			action = ActionDisableClient
+			action, c.OldSecrets = ActionDisableClient, nil
 		default:
 			action = ActionEnableClient
 		}
@@ -85,7 +121,7 @@ func (o Operations) SetClientDisabled(ctx context.Context, id string, disabled b
 func (o Operations) UpdateClient(
 	ctx context.Context, id string, change ClientChange, by Actor, at time.Time,
 ) (Client, error) {
-	return o.changeClient(ctx, "change a client", id, by, at, func(c *Client) (action string) {
+	return o.ChangeClient(ctx, id, by, at, func(c *Client) (action string) {
 		changed := change.Apply(*c)
 		if changed.Public() == c.Public() {
 			return ""
@@ -95,11 +131,10 @@ func (o Operations) UpdateClient(
 	})
 }
 
-// changeClient writes the client as change leaves it, unless change returns "".
-func (o Operations) changeClient(
-	ctx context.Context, doing, id string, by Actor, at time.Time, change func(*Client) (action string),
+func (o Operations) ChangeClient(
+	ctx context.Context, id string, by Actor, at time.Time, change func(*Client) (action string),
 ) (Client, error) {
-	return writeFor(ctx, o, doing, func(tx Tx) (Client, error) {
+	return writeFor(ctx, o, "change a client", func(tx Tx) (Client, error) {
 		before, err := OneOr(ClientNotFound(id), tx, scanClient, selectClient+o.db.LockClient, id)
 		if err != nil {
 			return before, err
@@ -109,12 +144,31 @@ func (o Operations) changeClient(
 		if action == "" {
 			return before, nil
 		}
-		if _, err := tx.Exec(`UPDATE clients SET name = $2, secret = $3, scopes = $4, sandbox_only = $5, disabled = $6
-			WHERE id = $1`,
-			id, after.Name, after.Secret[:], after.Scopes.String(), after.SandboxOnly, after.Disabled); err != nil {
+		values, err := clientValues(after)
+		if err != nil {
+			return before, err
+		}
+		if _, err := tx.Exec(`UPDATE clients SET name = $2, secret = $3, scopes = $4, sandbox_only = $5, disabled = $6,
+			secret_at = $7, old_secrets = $8, expires_at = $9 WHERE id = $1`, values[:9]...); err != nil {
 			return before, err
 		}
 		return after, Audit(tx, at, by, action, ClientSubject(id), before.Public(), after.Public())
+	})
+}
+
+func (o Operations) NoteTokens(ctx context.Context, issued map[string]time.Time) error {
+	if len(issued) == 0 {
+		return nil
+	}
+	return o.db.Write(ctx, "note when clients got tokens", func(tx Tx) error {
+		for _, id := range slices.Sorted(maps.Keys(issued)) { // in one order, against deadlocks
+			if _, err := tx.Exec(`UPDATE clients SET last_token_at = $2
+				WHERE id = $1 AND (last_token_at IS NULL OR last_token_at <= $3)`,
+				id, issued[id], issued[id].Add(-TokenNoteInterval)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -123,9 +177,7 @@ const signingKeyColumns = `id, secret, created_at, expires_at`
 func scanSigningKey(r Scanner) (key SigningKey, err error) {
 	var expires *time.Time
 	err = r.Scan(&key.ID, &key.Secret, &key.CreatedAt, &expires)
-	if expires != nil {
-		key.ExpiresAt = *expires
-	}
+	key.ExpiresAt = orZero(expires)
 	return key, err
 }
 
@@ -197,12 +249,8 @@ func (o Operations) DropSigningKey(
 }
 
 func addSigningKey(tx Tx, key SigningKey) error {
-	var expires *time.Time
-	if !key.ExpiresAt.IsZero() {
-		expires = &key.ExpiresAt
-	}
 	_, err := tx.Exec(`INSERT INTO signing_keys (`+signingKeyColumns+`) VALUES ($1, $2, $3, $4)`, key.ID, key.Secret,
-		key.CreatedAt, expires)
+		key.CreatedAt, timeOrNull(key.ExpiresAt))
 	return err
 }
 

@@ -166,12 +166,75 @@ type Client struct {
 	SandboxOnly bool
 	Disabled    bool
 	CreatedAt   time.Time
+	SecretAt    time.Time   // when the secret was made; zero if with the client
+	OldSecrets  []OldSecret // that a rotation has kept, also those that have ended since
+	ExpiresAt   time.Time   // no token is valid from then on; zero is never
+	LastTokenAt time.Time   // up to TokenNoteInterval behind; zero is never
+}
+
+// OldSecret is a former secret of a client, which gets tokens until it ends.
+type OldSecret struct {
+	Secret SecretHash `json:"secret"`
+	Until  time.Time  `json:"until"`
+}
+
+// TokenNoteInterval is how often it is noted, at most, that a client has got a token.
+const TokenNoteInterval = time.Hour
+
+// Rotation is a change of a client that replaces its secret. Unless keepOld is zero, the replaced one works until then,
+// and those that were kept before work until their own ends. Otherwise, and for a disabled client, only the new one
+// works.
+func Rotation(secret SecretHash, keepOld, at time.Time) func(*Client) (action string) {
+	return func(c *Client) string {
+		var kept []OldSecret
+		if !keepOld.IsZero() && !c.Disabled {
+			for _, old := range c.OldSecrets {
+				if at.Before(old.Until) {
+					kept = append(kept, old)
+				}
+			}
+			kept = append(kept, OldSecret{c.Secret, keepOld.UTC().Truncate(time.Microsecond)})
+		}
+		c.Secret, c.SecretAt, c.OldSecrets = secret, at, kept
+		return ActionRotateSecret
+	}
+}
+
+// DropOldSecrets is a change of a client that ends its old secrets.
+func DropOldSecrets(c *Client) (action string) {
+	if len(c.OldSecrets) == 0 {
+		return ""
+	}
+	c.OldSecrets = nil
+	return ActionDropOldSecret
+}
+
+// OldSecretUntil returns when the last of the old secrets ends, or ended; zero if there is none.
+func (c Client) OldSecretUntil() (until time.Time) {
+	for _, old := range c.OldSecrets {
+		if old.Until.After(until) {
+			until = old.Until
+		}
+	}
+	return until
+}
+
+// Refusal says why the client gets no token and has no valid one at the time, such as "is disabled", or returns "".
+func (c Client) Refusal(at time.Time) string {
+	switch {
+	case c.Disabled:
+		return "is disabled"
+	case !c.ExpiresAt.IsZero() && !at.Before(c.ExpiresAt):
+		return "expired at " + c.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	return ""
 }
 
 // ClientChange is an update of a client. A nil field stays as it is.
 type ClientChange struct {
-	Name   *string
-	Scopes api.Scopes
+	Name      *string
+	Scopes    api.Scopes
+	ExpiresAt *time.Time // zero is never
 }
 
 // Apply returns the client with the change.
@@ -181,6 +244,9 @@ func (change ClientChange) Apply(c Client) Client {
 	}
 	if change.Scopes != nil {
 		c.Scopes = change.Scopes
+	}
+	if change.ExpiresAt != nil {
+		c.ExpiresAt = change.ExpiresAt.UTC().Truncate(time.Microsecond)
 	}
 	return c
 }
@@ -238,6 +304,7 @@ const (
 	ActionImportProperty   = "property.import" // one of those of ActionImportProperties
 	ActionCreateClient     = "client.create"
 	ActionRotateSecret     = "client.rotate-secret"
+	ActionDropOldSecret    = "client.drop-old-secret"
 	ActionDisableClient    = "client.disable"
 	ActionEnableClient     = "client.enable"
 	ActionUpdateClient     = "client.update"

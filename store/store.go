@@ -123,12 +123,17 @@ type Credentials interface {
 	Client(ctx context.Context, id string) (Client, error)
 	// Clients returns all clients, ordered by creation, then id.
 	Clients(ctx context.Context) ([]Client, error)
-	// SetClientSecret replaces the hash of a client's secret, or returns ClientNotFound.
-	SetClientSecret(ctx context.Context, id string, hash SecretHash, by Actor, at time.Time) error
-	// SetClientDisabled disables or enables a client, or returns ClientNotFound.
+	// ChangeClient stores the client as change leaves it, with an entry of the action that it returns, or writes
+	// nothing if that is "". It returns the changed client, or ClientNotFound. change may be called more than once, and
+	// must not call the store.
+	ChangeClient(ctx context.Context, id string, by Actor, at time.Time, change func(*Client) (action string)) (Client,
+		error)
+	// SetClientDisabled disables or enables a client, or returns ClientNotFound. Disabling ends its old secrets.
 	SetClientDisabled(ctx context.Context, id string, disabled bool, by Actor, at time.Time) error
 	// UpdateClient returns the changed client, or ClientNotFound.
 	UpdateClient(ctx context.Context, id string, change ClientChange, by Actor, at time.Time) (Client, error)
+	// NoteTokens notes when clients got tokens, of each at most once in TokenNoteInterval. Unknown ones are left out.
+	NoteTokens(ctx context.Context, issued map[string]time.Time) error
 	// SigningKeys returns the keys that have not expired at the instant, newest first.
 	SigningKeys(ctx context.Context, at time.Time) ([]SigningKey, error)
 	// EnsureSigningKey atomically adds the key if all others have expired: of several replicas that start at once, one

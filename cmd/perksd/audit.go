@@ -114,20 +114,34 @@ func readTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC(), nil
-		}
+	if at, isInstant := readInstant(text); isInstant {
+		return at, nil
 	}
-	if days, found := strings.CutSuffix(text, "d"); found {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			return now.Add(-time.Duration(n) * 24 * time.Hour).UTC(), nil
-		}
-	} else if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+	if ago, isAge := readAge(text); isAge {
 		return now.Add(-ago).UTC(), nil
 	}
 	return time.Time{},
 		fmt.Errorf("%q is not a time: write 2026-06-15T12:00:00Z, a day (2026-06-15) or an age (24h, 7d)", text)
+}
+
+// readInstant parses a time, or a day, which is its midnight in UTC.
+func readInstant(text string) (at time.Time, isInstant bool) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// readAge parses a duration that is not negative, also one of days.
+func readAge(text string) (age time.Duration, isAge bool) {
+	if days, found := strings.CutSuffix(text, "d"); found {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err == nil
+	}
+	age, err := time.ParseDuration(text)
+	return age, err == nil && age >= 0
 }
 
 // followInterval is how often the database is polled for new entries.

@@ -288,7 +288,7 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 		return fmt.Errorf("nothing was done: %s, so perksd can't tell what was revoked after the backup. Its clients "+
 			"(%s) would have the secrets and scopes that they had then. To restore it anyway, add "+
 			"--forget-revocations: that drops its signing keys, and so invalidates every token. Then check 'perksd "+
-			"client list'", r.unknown, enabledClients(backup))
+			"client list'", r.unknown, enabledClients(backup, r.at))
 	case r.unknown != "":
 		r.former = credentials{clients: backup.clients}
 	}
@@ -304,10 +304,11 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 		store.Restored{RevocationsKnown: r.unknown == "", CarriedOver: append([]string{}, r.carried...)}, r.by, r.at)
 }
 
-func enabledClients(c credentials) string {
+// enabledClients names those that get tokens at the time.
+func enabledClients(c credentials, at time.Time) string {
 	var names []string
 	for _, client := range c.clients {
-		if !client.Disabled {
+		if client.Refusal(at) == "" {
 			names = append(names, client.ID)
 		}
 	}
@@ -322,7 +323,11 @@ func enabledClients(c credentials) string {
 }
 
 func (r *restoration) carryClients(ctx context.Context, restored store.Store, backup credentials) error {
+	lastTokens := map[string]time.Time{}
 	for _, is := range r.former.clients {
+		if !is.LastTokenAt.IsZero() {
+			lastTokens[is.ID] = is.LastTokenAt
+		}
 		was := backup.client(is.ID)
 		if was == nil {
 			if err := restored.CreateClient(ctx, is, r.by); err != nil {
@@ -331,18 +336,25 @@ func (r *restoration) carryClients(ctx context.Context, restored store.Store, ba
 			r.note("client %s, made after the backup, stays", is.ID)
 			continue
 		}
-		if was.Secret != is.Secret {
-			if err := restored.SetClientSecret(ctx, is.ID, is.Secret, r.by, r.at); err != nil {
-				return err
-			}
-			r.note("client %s keeps its newer secret", is.ID)
+		if err := r.carrySecrets(ctx, restored, is, *was); err != nil {
+			return err
 		}
-		if was.Name != is.Name || was.Scopes.String() != is.Scopes.String() {
-			if _, err := restored.UpdateClient(ctx, is.ID, store.ClientChange{Name: &is.Name, Scopes: is.Scopes}, r.by,
-				r.at); err != nil {
+		renamed := was.Name != is.Name || was.Scopes.String() != is.Scopes.String()
+		if renamed || !was.ExpiresAt.Equal(is.ExpiresAt) {
+			change := store.ClientChange{Name: &is.Name, Scopes: is.Scopes, ExpiresAt: &is.ExpiresAt}
+			if _, err := restored.UpdateClient(ctx, is.ID, change, r.by, r.at); err != nil {
 				return err
 			}
+		}
+		if renamed {
 			r.note("client %s stays %q with the scopes %s", is.ID, is.Name, is.Scopes)
+		}
+		switch {
+		case was.ExpiresAt.Equal(is.ExpiresAt):
+		case is.ExpiresAt.IsZero():
+			r.note("client %s still never expires", is.ID)
+		default:
+			r.note("client %s still expires at %s", is.ID, timeText(is.ExpiresAt))
 		}
 		if was.Disabled != is.Disabled {
 			if err := restored.SetClientDisabled(ctx, is.ID, is.Disabled, r.by, r.at); err != nil {
@@ -351,7 +363,28 @@ func (r *restoration) carryClients(ctx context.Context, restored store.Store, ba
 			r.note("client %s stays %s", is.ID, map[bool]string{true: "disabled", false: "enabled"}[is.Disabled])
 		}
 	}
-	return nil
+	return restored.NoteTokens(ctx, lastTokens)
+}
+
+// carrySecrets carries the secrets of a client over, and the ends of old ones.
+func (r *restoration) carrySecrets(ctx context.Context, restored store.Store, is, was store.Client) error {
+	if was.Secret == is.Secret && slices.Equal(was.OldSecrets, is.OldSecrets) {
+		return nil
+	}
+	_, err := restored.ChangeClient(ctx, is.ID, r.by, r.at, func(c *store.Client) (action string) {
+		c.Secret, c.SecretAt, c.OldSecrets = is.Secret, is.SecretAt, is.OldSecrets
+		if was.Secret != is.Secret {
+			return store.ActionRotateSecret
+		}
+		return store.ActionDropOldSecret
+	})
+	switch {
+	case was.Secret != is.Secret:
+		r.note("client %s keeps its newer secret", is.ID)
+	case r.at.Before(was.OldSecretUntil()):
+		r.note("client %s stays without its old secret", is.ID)
+	}
+	return err
 }
 
 // carryKey drops a key of the backup unless it is unchanged in the former database.
@@ -393,7 +426,7 @@ func (r *restoration) report() string {
 		fmt.Fprintf(&text, "perksd can't tell what was revoked after the backup: %s. These clients are enabled: %s.\n"+
 			"Disable those that should not ('perksd client disable ID'), and rotate secrets that leaked "+
 			"('perksd client rotate-secret ID').\n",
-			r.unknown, enabledClients(r.former))
+			r.unknown, enabledClients(r.former, r.at))
 	}
 	return text.String()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/server"
 	"example.com/perks/store"
@@ -30,18 +31,37 @@ type clientView struct {
 	SandboxOnly bool      `json:"sandbox_only"`
 	Disabled    bool      `json:"disabled"`
 	CreatedAt   time.Time `json:"created_at"`
+
+	ExpiresAt       *time.Time `json:"expires_at"`
+	LastTokenAt     *time.Time `json:"last_token_at"`
+	SecretCreatedAt time.Time  `json:"secret_created_at"`
+	OldSecretUntil  *time.Time `json:"old_secret_until"` // null if none works any more
+
+	secretMade string // how long ago
 }
 
-func viewClient(c store.Client) clientView {
-	return clientView{ID: c.ID, Name: c.Name, Scope: c.Scopes.String(), SandboxOnly: c.SandboxOnly,
-		Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC()}
+func (p *program) viewClient(c store.Client) clientView {
+	now := p.now()
+	view := clientView{ID: c.ID, Name: c.Name, Scope: c.Scopes.String(), SandboxOnly: c.SandboxOnly,
+		Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC(), ExpiresAt: orNull(c.ExpiresAt),
+		LastTokenAt: orNull(c.LastTokenAt), SecretCreatedAt: c.CreatedAt.UTC()}
+	if !c.SecretAt.IsZero() {
+		view.SecretCreatedAt = c.SecretAt.UTC()
+	}
+	if until := c.OldSecretUntil(); now.Before(until) {
+		view.OldSecretUntil = orNull(until)
+	}
+	view.secretMade = display.Age(now.Sub(view.SecretCreatedAt))
+	return view
 }
 
 var clientTable = table[clientView]{
-	columns: []string{"CLIENT_ID", "NAME", "SCOPE", "SANDBOX_ONLY", "DISABLED", "CREATED_AT"},
+	columns: []string{"CLIENT_ID", "NAME", "SCOPE", "SANDBOX_ONLY", "DISABLED", "CREATED_AT", "EXPIRES_AT",
+		"LAST_TOKEN_AT", "SECRET_MADE", "OLD_SECRET_UNTIL"},
 	cells: func(c clientView) []string {
 		return []string{c.ID, c.Name, c.Scope, strconv.FormatBool(c.SandboxOnly), strconv.FormatBool(c.Disabled),
-			timeText(c.CreatedAt)}
+			timeText(c.CreatedAt), timeOrDash(c.ExpiresAt), timeOrDash(c.LastTokenAt), c.secretMade,
+			timeOrDash(c.OldSecretUntil)}
 	},
 }
 
@@ -57,8 +77,28 @@ func (p *program) clientCommand() *cobra.Command {
 }
 
 type clientCreateOptions struct {
-	name, id, scope string
-	sandboxOnly     bool
+	name, id, scope, expires string
+	sandboxOnly              bool
+}
+
+// expiresFlag adds --expires. readExpiry reads it.
+func expiresFlag(cmd *cobra.Command, text *string) {
+	cmd.Flags().StringVar(text, "expires", "never", "the `DATE` from which on the client is refused: "+
+		"2027-01-31 is midnight UTC, 2027-01-31T18:00:00Z a time, and never removes it")
+}
+
+// readExpiry returns the zero time for never.
+func readExpiry(cmd *cobra.Command, text string, now time.Time) (at time.Time, err error) {
+	at, isInstant := readInstant(text)
+	switch {
+	case text == "never":
+		return time.Time{}, nil
+	case !isInstant:
+		return at, usagef(cmd, "--expires %q is not a date: write 2027-01-31, 2027-01-31T18:00:00Z, or never", text)
+	case !at.After(now):
+		return at, usagef(cmd, "--expires %s has passed; to refuse a client now, use 'perksd client disable'", text)
+	}
+	return at, nil
 }
 
 func (p *program) clientCreateCommand() *cobra.Command {
@@ -79,6 +119,7 @@ func (p *program) clientCreateCommand() *cobra.Command {
 		"the scopes of its tokens, separated by commas, of "+listed(api.AllScopes())+" (default "+listed(
 			api.DefaultScopes())+")")
 	cmd.Flags().BoolVar(&o.sandboxOnly, "sandbox-only", false, "allow only the sandbox addresses")
+	expiresFlag(cmd, &o.expires)
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		client, err := o.client(cmd, p.random)
@@ -90,6 +131,9 @@ func (p *program) clientCreateCommand() *cobra.Command {
 			return err
 		}
 		client.Secret, client.CreatedAt = hash, p.now()
+		if client.ExpiresAt, err = readExpiry(cmd, o.expires, p.now()); err != nil {
+			return err
+		}
 		return p.withStore(cmd.Context(), func(db store.Store) error {
 			if err := db.CreateClient(cmd.Context(), client, p.operator); err != nil {
 				return err
@@ -177,61 +221,135 @@ func (p *program) newSecret() (string, store.SecretHash, error) {
 }
 
 func (p *program) printSecret(format string, client store.Client, secret string) error {
-	view := viewClient(client)
+	view := p.viewClient(client)
 	view.Secret = secret
 	if format == "json" {
 		return printJSON(p.Out, view)
+	}
+	ends := ""
+	if view.ExpiresAt != nil {
+		ends += fmt.Sprintf("expires_at     %s\n", timeText(*view.ExpiresAt))
+	}
+	if view.OldSecretUntil != nil {
+		ends += fmt.Sprintf("old secret     works until %s\n", timeText(*view.OldSecretUntil))
 	}
 	_, err := fmt.Fprintf(p.Out, "client_id      %s\n"+
 		"client_secret  %s\n"+
 		"name           %s\n"+
 		"scope          %s\n"+
-		"sandbox_only   %t\n\n"+
+		"sandbox_only   %t\n%s\n"+
 		"Store the secret where only the client can read it. perksd won't show it again.\n",
-		view.ID, view.Secret, view.Name, view.Scope, view.SandboxOnly)
+		view.ID, view.Secret, view.Name, view.Scope, view.SandboxOnly, ends)
 	return err
 }
 
 func (p *program) clientListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List all clients, oldest first", Args: command.NoArgs}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List all clients, oldest first",
+		Long: "List all clients, oldest first: when each expires, when it last got a token, how old its secret is,\n" +
+			"and until when an old one works.\n\n" +
+			"The time of the last token may be up to an hour behind.",
+		Args: command.NoArgs,
+	}
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
 		clients, err := db.Clients(ctx)
 		views := make([]clientView, len(clients))
 		for i, c := range clients {
-			views[i] = viewClient(c)
+			views[i] = p.viewClient(c)
 		}
 		return clientTable.print(p.Out, output.value, sequence(views, err))
 	})
 	return cmd
 }
 
+// maxKeepOld is how long a rotation can keep the old secret.
+const maxKeepOld = 365 * 24 * time.Hour
+
 func (p *program) clientRotateSecretCommand() *cobra.Command {
+	var keepOld string
+	var dropOld bool
 	cmd := &cobra.Command{
 		Use:   "rotate-secret ID",
 		Short: "Give a client a new secret, and print it once",
 		Long: "Give a client a new secret, and print it once.\n\n" +
-			"The old secret no longer gets tokens. Existing tokens stay valid until they expire; 'perksd client\n" +
-			"disable' ends those too.",
+			"The old secret no longer gets tokens, unless --keep-old keeps it for a time: then change the secret\n" +
+			"wherever the client runs, and end the old one with --drop-old, or let it end. Secrets that earlier\n" +
+			"rotations have kept work until their own ends, and a rotation without --keep-old ends them too.\n\n" +
+			"Existing tokens stay valid until they expire; 'perksd client disable' ends those too.",
+		Example: "  perksd client rotate-secret front-desk --keep-old 48h\n" +
+			"  perksd client rotate-secret front-desk --drop-old",
 		Args: command.Exactly("ID"),
 	}
+	cmd.Flags().StringVar(&keepOld, "keep-old", "",
+		"keep the old secret for this `TIME`, such as 48h or 7d, at most 365d (default not at all)")
+	cmd.Flags().BoolVar(&dropOld, "drop-old", false, "make no new secret, but end the old one now")
 	output := outputFlag(cmd, "table", "json")
-	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, args []string) error {
-		secret, hash, err := p.newSecret()
-		if err != nil {
-			return err
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		keep, isAge := readAge(keepOld)
+		switch keeps := cmd.Flags().Changed("keep-old"); {
+		case keeps && dropOld:
+			return usagef(cmd, "--keep-old makes a new secret, --drop-old ends the old one: use only one of them")
+		case keeps && (!isAge || keep < time.Second || keep > maxKeepOld):
+			return usagef(cmd, "--keep-old must be a time from 1s to 365d, such as 48h or 7d, not %q", keepOld)
 		}
-		client, err := db.Client(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		// Nothing may fail between this and printing the secret: the old one no longer works.
-		if err := db.SetClientSecret(ctx, client.ID, hash, p.operator, p.now()); err != nil {
-			return err
-		}
-		return p.printSecret(output.value, client, secret)
-	})
+		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
+			if dropOld {
+				return p.dropOldSecret(cmd.Context(), db, args[0], output.value)
+			}
+			return p.rotateSecret(cmd.Context(), db, args[0], keep, output.value)
+		})
+	}
 	return cmd
+}
+
+// rotateSecret keeps the old secret for a time, unless that is 0.
+func (p *program) rotateSecret(
+	ctx context.Context, db store.Store, id string, keep time.Duration, format string,
+) error {
+	secret, hash, err := p.newSecret()
+	if err != nil {
+		return err
+	}
+	client, err := db.Client(ctx, id)
+	if err != nil {
+		return err
+	}
+	now, until := p.now(), time.Time{}
+	if keep > 0 {
+		until = now.Add(keep)
+		if client.Disabled {
+			return command.Usagef("client %s is disabled, so it has no secret to keep: leave out --keep-old, or run "+
+				"'perksd client enable %[1]s' first", id)
+		}
+	}
+	// Nothing may fail between this and printing the secret: the old one may no longer work.
+	client, err = db.ChangeClient(ctx, id, p.operator, now, store.Rotation(hash, until, now))
+	if err != nil {
+		return err
+	}
+	return p.printSecret(format, client, secret)
+}
+
+func (p *program) dropOldSecret(ctx context.Context, db store.Store, id, format string) error {
+	before, err := db.Client(ctx, id)
+	if err != nil {
+		return err
+	}
+	client, err := db.ChangeClient(ctx, id, p.operator, p.now(), store.DropOldSecrets)
+	if err != nil {
+		return err
+	}
+	said := "The old secret of client %s has ended.\n"
+	switch {
+	case format == "json":
+		return printJSON(p.Out, p.viewClient(client))
+	case !p.now().Before(before.OldSecretUntil()):
+		said = "Client %s has no old secret that works.\n"
+	}
+	_, err = fmt.Fprintf(p.Out, said, id)
+	return err
 }
 
 func (p *program) clientSwitchCommand(verb, short string, disabled bool) *cobra.Command {
@@ -244,26 +362,38 @@ func (p *program) clientSwitchCommand(verb, short string, disabled bool) *cobra.
 			if err := db.SetClientDisabled(ctx, args[0], disabled, p.operator, p.now()); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(p.Out, "Client %s is %sd.\n", args[0], verb)
+			client, err := db.Client(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			but := "."
+			if refused := client.Refusal(p.now()); refused != "" && !disabled {
+				but = fmt.Sprintf(", but %s. To let it in, run 'perksd client update %s --expires DATE'.", refused,
+					args[0])
+			}
+			_, err = fmt.Fprintf(p.Out, "Client %s is %sd%s\n", args[0], verb, but)
 			return err
 		}),
 	}
 }
 
 func (p *program) clientUpdateCommand() *cobra.Command {
-	var name, scope string
+	var name, scope, expires string
 	cmd := &cobra.Command{
 		Use:   "update ID",
-		Short: "Change a client's name or scopes",
-		Long: "Change a client's name or scopes.\n\n" +
+		Short: "Change a client's name, scopes or expiry",
+		Long: "Change a client's name, scopes or expiry.\n\n" +
 			"A removed scope is removed from existing tokens too, within 5s on running servers. An added one is in\n" +
-			"new tokens.",
+			"new tokens. From its expiry on, a client is refused as if it were disabled, with its existing tokens.\n" +
+			"Servers warn 14 days before, in the log and by the metric perks_clients_expiring.",
 		Example: "  perksd client update front-desk --scope perks:read,perks:redeem\n  perksd client update " +
-			"front-desk --name 'Front desk, ground floor'",
+			"front-desk --name 'Front desk, ground floor'\n" +
+			"  perksd client update front-desk --expires 2027-01-31",
 		Args: command.Exactly("ID"),
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the client's name")
 	cmd.Flags().StringVar(&scope, "scope", "", "all scopes of its tokens from now on, separated by commas")
+	expiresFlag(cmd, &expires)
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var change store.ClientChange
@@ -283,15 +413,22 @@ func (p *program) clientUpdateCommand() *cobra.Command {
 			}
 			change.Scopes = scopes
 		}
-		if change.Name == nil && change.Scopes == nil {
-			return usagef(cmd, "say what to change with --name or --scope")
+		if cmd.Flags().Changed("expires") {
+			at, err := readExpiry(cmd, expires, p.now())
+			if err != nil {
+				return err
+			}
+			change.ExpiresAt = &at
+		}
+		if change.Name == nil && change.Scopes == nil && change.ExpiresAt == nil {
+			return usagef(cmd, "say what to change with --name, --scope or --expires")
 		}
 		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
 			client, err := db.UpdateClient(cmd.Context(), args[0], change, p.operator, p.now())
 			if err != nil {
 				return err
 			}
-			return clientTable.printOne(p.Out, output.value, viewClient(client))
+			return clientTable.printOne(p.Out, output.value, p.viewClient(client))
 		})
 	}
 	return cmd

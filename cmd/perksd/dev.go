@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
@@ -117,7 +118,7 @@ func (p *program) fillDev(ctx context.Context, path string) error {
 	err = p.withStore(ctx, func(db store.Store) error {
 		err := db.CreateClient(ctx, client, p.operator)
 		if api.CodeOf(err) == api.CodeConflict { // a start that was interrupted
-			err = db.SetClientSecret(ctx, devClient, hash, p.operator, p.now())
+			_, err = db.ChangeClient(ctx, devClient, p.operator, p.now(), store.Rotation(hash, time.Time{}, p.now()))
 		}
 		return err
 	})

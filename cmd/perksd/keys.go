@@ -24,11 +24,7 @@ type keyView struct {
 var keyTable = table[keyView]{
 	columns: []string{"KEY_ID", "STATE", "CREATED_AT", "EXPIRES_AT"},
 	cells: func(k keyView) []string {
-		expires := "-"
-		if k.ExpiresAt != nil {
-			expires = timeText(*k.ExpiresAt)
-		}
-		return []string{k.ID, string(k.State), timeText(k.CreatedAt), expires}
+		return []string{k.ID, string(k.State), timeText(k.CreatedAt), timeOrDash(k.ExpiresAt)}
 	},
 }
 
@@ -39,11 +35,8 @@ func keyViews(ctx context.Context, db store.Store, at time.Time) ([]keyView, err
 	}
 	var views []keyView
 	for i, state := range server.KeyStates(keys, at) {
-		view := keyView{ID: keys[i].ID, State: state, CreatedAt: keys[i].CreatedAt.UTC()}
-		if !keys[i].ExpiresAt.IsZero() {
-			view.ExpiresAt = new(keys[i].ExpiresAt.UTC())
-		}
-		views = append(views, view)
+		views = append(views, keyView{ID: keys[i].ID, State: state, CreatedAt: keys[i].CreatedAt.UTC(),
+			ExpiresAt: orNull(keys[i].ExpiresAt)})
 	}
 	return views, nil
 }

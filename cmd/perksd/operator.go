@@ -228,3 +228,19 @@ func printJSON(out io.Writer, value any) error {
 }
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// timeOrDash writes a time that may be nil.
+func timeOrDash(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return timeText(*t)
+}
+
+// orNull is nil, and null in JSON, for the zero time.
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UTC())
+}

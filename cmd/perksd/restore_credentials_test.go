@@ -21,9 +21,11 @@ type revoked struct {
 // revokeAfter makes clients and keys, backs them up, and then revokes some of them.
 func revokeAfter(o *operator, backUp func()) revoked {
 	o.t.Helper()
-	for _, id := range []string{"disabled", "leaked", "narrowed", "same"} {
+	for _, id := range []string{"disabled", "leaked", "narrowed", "same", "ended", "kept", "expiring", "extended"} {
 		o.must("client", "create", "--name", "The "+id, "--id", id, "--scope", "perks:read,perks:redeem")
 	}
+	o.must("client", "rotate-secret", "ended", "--keep-old", "48h")
+	o.must("client", "update", "extended", "--expires", "2026-07-01")
 	o.must("keys", "rotate")
 	o.must("keys", "rotate")
 	o.must("keys", "rotate")
@@ -43,6 +45,10 @@ func revokeAfter(o *operator, backUp func()) revoked {
 	o.now = o.now.Add(time.Minute)
 	o.must("client", "disable", "disabled")
 	o.must("client", "rotate-secret", "leaked")
+	o.must("client", "rotate-secret", "ended", "--drop-old")
+	o.must("client", "rotate-secret", "kept", "--keep-old", "48h")
+	o.must("client", "update", "expiring", "--expires", "2026-07-01")
+	o.must("client", "update", "extended", "--expires", "never")
 	o.must("client", "update", "narrowed", "--scope", "perks:read")
 	o.must("client", "create", "--name", "The new", "--id", "new", "--scope", "perks:read")
 	o.must("keys", "drop", r.dropped, "--yes")
@@ -72,6 +78,8 @@ func (r revoked) staysRevoked(said string) {
 	}
 	want := []string{
 		"client disabled stays disabled", "client leaked keeps its newer secret",
+		"client ended stays without its old secret", "client kept keeps its newer secret",
+		"client expiring still expires at 2026-07-01T00:00:00Z", "client extended still never expires",
 		`client narrowed stays "The narrowed" with the scopes perks:read`,
 		"client new, made after the backup, stays",
 	}
@@ -92,6 +100,13 @@ func (r revoked) staysRevoked(said string) {
 	}
 	if r.client("leaked").Secret != r.secret {
 		r.t.Error("the secret is the one before the rotation")
+	}
+	if ended, kept := r.client("ended").OldSecrets, r.client("kept").OldSecrets; len(ended) > 0 || len(kept) != 1 {
+		r.t.Errorf("the old secrets are %v, which was dropped, and %v, which was kept", ended, kept)
+	}
+	set, removed := r.client("expiring").ExpiresAt, r.client("extended").ExpiresAt
+	if set.IsZero() || !removed.IsZero() {
+		r.t.Errorf("the expiry that was set is %s, and the removed one %s", set, removed)
 	}
 	if scopes := r.client("narrowed").Scopes.String(); scopes != "perks:read" {
 		r.t.Errorf("the scopes are %q", scopes)

@@ -196,11 +196,13 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		scheme = "https://"
 		certificate.LogDetails(log, "the certificate was read")
 	}
-	hours, days := time.NewTicker(time.Hour), time.NewTicker(24*time.Hour)
+	hours, checks, days := time.NewTicker(time.Hour), time.NewTicker(time.Hour), time.NewTicker(24*time.Hour)
 	defer hours.Stop()
+	defer checks.Stop()
 	defer days.Stop()
 	stop := inBackground(
 		func(ctx context.Context) { purge(ctx, stores, exports.CountPurge, p.now, hours.C, log) },
+		func(ctx context.Context) { handler.WatchExpiry(ctx, checks.C) },
 		func(ctx context.Context) { certificate.Watch(ctx, reloads, days.C, log) },
 	)
 	defer stop()

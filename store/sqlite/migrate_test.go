@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -75,12 +76,12 @@ func TestNoMigrationOfAMissingOrEmptyFileIsApplied(t *testing.T) {
 
 func TestALaterMigrationIsAppliedOnce(t *testing.T) {
 	db := openTemporary(t)
-	later := append(knownMigrations(), store.Migration{
-		Version: 3, Name: "0003_later.fits2", Script: `CREATE TABLE later (id TEXT PRIMARY KEY)`,
-	})
+	known := knownMigrations()
+	later := append(known, store.Migration{Version: len(known) + 1, Name: fmt.Sprintf("9999_later.fits%d", len(known)),
+		Script: `CREATE TABLE later (id TEXT PRIMARY KEY)`})
 	for range 2 {
 		s := must(db.file.session(t.Context()))(t)
 		noError(t, errors.Join(s.migrate(later), s.close()))
 	}
-	storetest.Equal(t, "applied migrations", value[int64](t, db, `SELECT count(*) FROM migrations`), 3)
+	storetest.Equal(t, "applied migrations", value[int64](t, db, `SELECT count(*) FROM migrations`), int64(len(later)))
 }

@@ -53,9 +53,11 @@ var auditTests = []test{
 		made := client("a")
 		made.Secret = secret
 		f.must(f.CreateClient(f.ctx, made, store.Operator))
-		f.must(f.SetClientSecret(f.ctx, "a", secret, store.Operator, now.Add(time.Second)))
+		f.change("a", store.Rotation(secret, now.Add(time.Hour), now))
+		f.change("a", store.DropOldSecrets)
 		f.must(f.RotateSigningKey(f.ctx, signingKey("k", now), now, store.Operator))
-		f.equal("client", f.actions("client/a"), []string{store.ActionCreateClient, store.ActionRotateSecret})
+		f.equal("client", f.actions("client/a"),
+			[]string{store.ActionCreateClient, store.ActionRotateSecret, store.ActionDropOldSecret})
 		f.equal("key", f.actions("key/k"), []string{store.ActionRotateSigningKey})
 		for _, entry := range collect(f, f.Audit(f.ctx, store.AuditQuery{})) {
 			text := string(asJSON(entry))

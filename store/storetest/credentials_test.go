@@ -1,6 +1,8 @@
 package storetest_test
 
 import (
+	"fmt"
+	"testing"
 	"time"
 
 	"example.com/perks/api"
@@ -15,6 +17,9 @@ var credentialTests = []test{
 				Scopes:      api.Scopes{api.ScopePerksRead},
 				SandboxOnly: true, Disabled: true, CreatedAt: now},
 			{ID: "bare", CreatedAt: now},
+			{ID: "full", CreatedAt: now, SecretAt: now.Add(time.Hour), ExpiresAt: now.Add(2 * time.Hour),
+				LastTokenAt: now.Add(3 * time.Hour), OldSecrets: []store.OldSecret{
+					{Secret: store.SecretHash{1: 7}, Until: now.Add(time.Microsecond)}, {Until: now.Add(time.Hour)}}},
 		} {
 			f.must(f.CreateClient(f.ctx, want, store.Operator))
 			f.equal("client", must(f.Client(f.ctx, want.ID))(f), want)
@@ -29,7 +34,7 @@ var credentialTests = []test{
 	}},
 	{"an unknown client is not found", func(f *fixture) {
 		f.fails("read", errOf(f.Client(f.ctx, "missing")), api.CodeNotFound)
-		f.fails("new secret", f.SetClientSecret(f.ctx, "missing", store.SecretHash{}, store.Operator, now),
+		f.fails("new secret", errOf(f.ChangeClient(f.ctx, "missing", store.Operator, now, store.DropOldSecrets)),
 			api.CodeNotFound)
 		f.fails("disable", f.SetClientDisabled(f.ctx, "missing", true, store.Operator, now), api.CodeNotFound)
 	}},
@@ -51,11 +56,71 @@ var credentialTests = []test{
 	}},
 	{"a new secret replaces the old one and nothing else", func(f *fixture) {
 		f.addClients("a", "b")
-		f.must(f.SetClientSecret(f.ctx, "a", store.SecretHash{9}, store.Operator, now))
+		f.change("a", store.Rotation(store.SecretHash{9}, time.Time{}, now.Add(time.Hour)))
 		want := client("a")
-		want.Secret = store.SecretHash{9}
+		want.Secret, want.SecretAt = store.SecretHash{9}, now.Add(time.Hour)
 		clients := must(f.Clients(f.ctx))(f)
 		f.equal("clients", clients, []store.Client{want, client("b")})
+	}},
+	{"a rotation keeps old secrets if it is told to, and others end them", func(f *fixture) {
+		f.addClients("a")
+		first, second, third := client("a").Secret, store.SecretHash{2}, store.SecretHash{3}
+		hour := func(n int) time.Time { return now.Add(time.Duration(n) * time.Hour) }
+		for _, step := range []struct {
+			what   string
+			change func(*store.Client) string
+			want   []store.OldSecret
+		}{
+			{"kept", store.Rotation(second, hour(10), hour(0)), []store.OldSecret{{first, hour(10)}}},
+			{"another kept beside it", store.Rotation(third, hour(5), hour(1)),
+				[]store.OldSecret{{first, hour(10)}, {second, hour(5)}}},
+			{"without one that has ended", store.Rotation(first, hour(20), hour(5)),
+				[]store.OldSecret{{first, hour(10)}, {third, hour(20)}}},
+			{"dropped", store.DropOldSecrets, nil},
+			{"dropped again", store.DropOldSecrets, nil},
+			{"kept again", store.Rotation(second, hour(30), hour(6)), []store.OldSecret{{first, hour(30)}}},
+			{"replaced", store.Rotation(third, time.Time{}, hour(7)), nil},
+		} {
+			f.change("a", step.change)
+			f.equal(step.what, must(f.Client(f.ctx, "a"))(f).OldSecrets, step.want)
+		}
+		f.change("a", store.Rotation(second, hour(30), hour(8)))
+		f.must(f.SetClientDisabled(f.ctx, "a", true, store.Operator, now))
+		f.equal("disabled", must(f.Client(f.ctx, "a"))(f).OldSecrets, []store.OldSecret{})
+		f.change("a", store.Rotation(third, hour(30), hour(9)))
+		f.equal("rotated while disabled", must(f.Client(f.ctx, "a"))(f).OldSecrets, []store.OldSecret{})
+		entries := collect(f, f.Audit(f.ctx, store.AuditQuery{Subject: "client/a"}))
+		rotate, drop := store.ActionRotateSecret, store.ActionDropOldSecret
+		f.equal("audit", f.actions("client/a"), []string{store.ActionCreateClient, rotate, rotate, rotate, drop, rotate,
+			rotate, rotate, store.ActionDisableClient, rotate})
+		kept := client("a")
+		kept.OldSecrets = []store.OldSecret{{first, hour(10)}}
+		f.equal("after the first rotation", string(entries[1].After), string(asJSON(kept.Public())))
+	}},
+	{"it is noted at most once an hour when a client got a token", func(f *fixture) {
+		f.addClients("a", "b", "c")
+		minute := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
+		for _, step := range []struct{ at, a, b int }{{1, 1, 1}, {60, 1, 1}, {61, 61, 61}, {0, 61, 61}} {
+			f.must(f.NoteTokens(f.ctx, map[string]time.Time{"a": minute(step.at), "b": minute(step.at),
+				"missing": now}))
+			for id, want := range map[string]time.Time{"a": minute(step.a), "b": minute(step.b), "c": {}} {
+				f.equal(fmt.Sprint(id, " at ", step.at), must(f.Client(f.ctx, id))(f).LastTokenAt, want)
+			}
+		}
+		f.must(f.NoteTokens(f.ctx, nil))
+		f.equal("audit", f.actions("client/a"), []string{store.ActionCreateClient})
+	}},
+	{"a client's expiry is set and removed", func(f *fixture) {
+		f.addClients("a")
+		for _, expires := range []time.Time{now.Add(time.Hour), now.Add(time.Hour), {}} {
+			got := must(f.UpdateClient(f.ctx, "a", store.ClientChange{ExpiresAt: &expires}, store.Operator, now))(f)
+			want := client("a")
+			want.ExpiresAt = expires
+			f.equal("returned", got, want)
+			f.equal("stored", must(f.Client(f.ctx, "a"))(f), want)
+		}
+		f.equal("audit", f.actions("client/a"),
+			[]string{store.ActionCreateClient, store.ActionUpdateClient, store.ActionUpdateClient})
 	}},
 	{"a client is disabled and enabled", func(f *fixture) {
 		f.addClients("a")
@@ -147,7 +212,37 @@ var credentialTests = []test{
 	}},
 }
 
+// change changes a client.
+func (f *fixture) change(id string, change func(*store.Client) string) {
+	f.Helper()
+	must(f.ChangeClient(f.ctx, id, store.Operator, now, change))(f)
+}
+
 func (f *fixture) signingKeys(at time.Time) []store.SigningKey {
 	f.Helper()
 	return must(f.SigningKeys(f.ctx, at))(f)
+}
+
+// TestWhatAFormerVersionRotatesOrDisablesKeepsNoOldSecret changes clients by the statement of a version that does not
+// know old secrets.
+func TestWhatAFormerVersionRotatesOrDisablesKeepsNoOldSecret(t *testing.T) {
+	forEachDatabase(t, func(t *testing.T, d database) {
+		f := newFixture(t, d.opened(t))
+		f.addClients("rotated", "disabled", "renamed", "other")
+		other := "(SELECT secret FROM clients WHERE id = 'other')"
+		for _, row := range []struct {
+			id, name, secret, disabled string
+			keeps                      int
+		}{
+			{"rotated", "name", other, "disabled", 0},
+			{"disabled", "name", "secret", "true", 0},
+			{"renamed", "'Another'", "secret", "false", 1},
+		} {
+			f.change(row.id, store.Rotation(store.SecretHash{2}, now.Add(time.Hour), now))
+			const update = `UPDATE clients SET name = %s, secret = %s, scopes = scopes, sandbox_only = sandbox_only,
+				disabled = %s WHERE id = '%s'`
+			d.execute(t, d.address, fmt.Sprintf(update, row.name, row.secret, row.disabled, row.id))
+			f.equal(row.id, len(must(f.Client(f.ctx, row.id))(f).OldSecrets), row.keeps)
+		}
+	})
 }

@@ -61,11 +61,10 @@ func (d database) wantMigrated(t *testing.T, applied bool) []store.Migration {
 }
 
 func TestADatabaseOfAnotherProgramIsRefusedUnlessItFits(t *testing.T) {
-	const add = `INSERT INTO migrations SELECT %d, '%s', applied_at FROM migrations WHERE version = 1`
+	const add = `INSERT INTO migrations SELECT count(*) + 1, '%s', max(applied_at) FROM migrations`
 	for name, test := range map[string]struct{ change, want string }{
-		"a newer one that fits": {fmt.Sprintf(add, 3, "0003_tomorrow.fits1"), ""},
-		"a newer one": {fmt.Sprintf(add, 3, "0003_tomorrow"),
-			"it is at version 3, and this program knows versions up to 2: use a newer perksd"},
+		"a newer one that fits": {fmt.Sprintf(add, "9999_tomorrow.fits1"), ""},
+		"a newer one":           {fmt.Sprintf(add, "9999_tomorrow"), ": use a newer perksd"},
 		"an older one": {`UPDATE migrations SET name = '0001_initial'`,
 			"its migration 0001_initial is not one of this program, which has 0001_schema"},
 	} {
@@ -77,7 +76,8 @@ func TestADatabaseOfAnotherProgramIsRefusedUnlessItFits(t *testing.T) {
 				migrations, asking := d.status(t.Context(), d.address)
 				if test.want == "" {
 					noError(t, errors.Join(opening, asking, db.Close()))
-					if len(store.Pending(migrations)) > 0 || len(migrations) != 3 {
+					if last := migrations[len(migrations)-1]; len(store.Pending(migrations)) > 0 ||
+						last.Name != "9999_tomorrow.fits1" {
 						t.Errorf("the migrations are %v", migrations)
 					}
 					return

@@ -354,7 +354,7 @@ var idTests = []test{
 				},
 				"read a client": func() error { return errOf(f.Client(f.ctx, id)) },
 				"give a secret": func() error {
-					return f.SetClientSecret(f.ctx, id, store.SecretHash{}, store.Operator, now)
+					return errOf(f.ChangeClient(f.ctx, id, store.Operator, now, store.DropOldSecrets))
 				},
 				"disable client": func() error { return f.SetClientDisabled(f.ctx, id, true, store.Operator, now) },
 			} {
