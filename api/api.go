@@ -92,6 +92,7 @@ type Token struct {
 	TokenType   string    `json:"token_type,omitempty"`
 	ExpiresIn   int       `json:"expires_in,omitempty"` // seconds
 	Scope       string    `json:"scope,omitempty"`      // separated by spaces
+	NamesActors bool      `json:"actors,omitempty"`     // the client may say in HeaderActor who sits at it
 }
 
 // MarshalJSON writes the time as wireTime does.
@@ -110,7 +111,8 @@ func (t Token) wire() any {
 		TokenType string    `json:"token_type,omitempty"`
 		ExpiresIn int       `json:"expires_in,omitempty"`
 		Scope     string    `json:"scope,omitempty"`
-	}{fields(t), expires, t.TokenType, t.ExpiresIn, t.Scope}
+		Actors    bool      `json:"actors,omitempty"`
+	}{fields(t), expires, t.TokenType, t.ExpiresIn, t.Scope, t.NamesActors}
 }
 
 // WrongCredentials is the message for a wrong client id or secret. Clients compare with it, so that they do not mask a

@@ -22,6 +22,7 @@ const (
 	CodeInsufficientScope Code = "insufficient_scope"
 	// the caller may use the endpoint, but not on this record or address
 	CodeForbidden        Code = "forbidden"
+	CodeActorNotAllowed  Code = "actor_not_allowed"  // the client may not say who sits at it
 	CodeNotFound         Code = "not_found"          // no record, or no endpoint, is there
 	CodeMethodNotAllowed Code = "method_not_allowed" // the address exists but does not support this method
 	// a value breaks its field's rule; the error's Fields say which and how

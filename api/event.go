@@ -33,6 +33,7 @@ type Event struct {
 	ID         string            `json:"id"` // the same for every listener
 	Type       EventType         `json:"type"`
 	At         time.Time         `json:"at"`
+	Actor      *string           `json:"actor"`      // who did it, as the client said; nil if it named nobody
 	Subject    string            `json:"subject"`    // such as "redemption/ID", "property/42", "perk/ID" or "perks"
 	Redemption *RedemptionRecord `json:"redemption"` // nil unless the event is about one
 	Property   *Property         `json:"property"`   // nil unless the event is about one; a deleted one as it was
@@ -47,11 +48,12 @@ func (e Event) wire() any {
 		ID         string            `json:"id"`
 		Type       EventType         `json:"type"`
 		At         wireTime          `json:"at"`
+		Actor      *string           `json:"actor"`
 		Subject    string            `json:"subject"`
 		Redemption *RedemptionRecord `json:"redemption"`
 		Property   *Property         `json:"property"`
 		Cursor     string            `json:"cursor"`
-	}{e.ID, e.Type, wireTime(e.At), e.Subject, e.Redemption, e.Property, e.Cursor}
+	}{e.ID, e.Type, wireTime(e.At), e.Actor, e.Subject, e.Redemption, e.Property, e.Cursor}
 }
 
 // EventPage is the response of GET /events.

@@ -335,6 +335,7 @@ func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 // RedemptionFilter selects redemptions. The zero value selects all.
 type RedemptionFilter struct {
 	PerkID, UserID string
+	Actor          string           // who redeemed, as the client said
 	Status         RedemptionStatus // "" is every status
 	Since, Until   time.Time        // made at that instant or later, and before that instant; zero is without limit
 	Own            bool             // only those that the caller made
@@ -348,6 +349,14 @@ var RedemptionFilterFields = []FilterField[RedemptionFilter]{
 	judged(textFilter("user", "user", "User", "(id)", "the `id` of the user",
 		func(f *RedemptionFilter) *string { return &f.UserID }),
 		func(f RedemptionFilter, r *RedemptionRecord) Fit { return sameText(f.UserID, r.UserID) }),
+	judged(textFilter("actor", "actor", "Actor", "(name)", "only redemptions made by this `name`, as the client said",
+		func(f *RedemptionFilter) *string { return &f.Actor }),
+		func(f RedemptionFilter, r *RedemptionRecord) Fit {
+			if r.Actor == nil { // an older perksd, which ignores the filter
+				return Misfits
+			}
+			return sameText(f.Actor, *r.Actor)
+		}),
 	judged(choiceFilter("status", "Status", "only redemptions with this `status`: ", RedemptionStatuses(),
 		func(f *RedemptionFilter) *RedemptionStatus { return &f.Status }),
 		func(f RedemptionFilter, r *RedemptionRecord) Fit { return sameText(string(f.Status), string(r.Status)) }),

@@ -41,7 +41,7 @@ func TestDescribedReportsMatch(t *testing.T) {
 		t.Errorf("the description lacks %q", days)
 	}
 	if by := operation.Parameters.GetByInAndName("query", "by").Schema.Value; by.Default != string(ReportByDay) ||
-		listOf(ReportDimensions()) != "day, perk, city or status" || len(by.Enum) != 4 {
+		listOf(ReportDimensions()) != "day, perk, city, status or actor" || len(by.Enum) != 5 {
 		t.Errorf("a report is by %v", by.Enum)
 	}
 }

@@ -186,9 +186,10 @@ func TestResponsesAreDescribedStrictly(t *testing.T) {
 			t.Errorf("%s allows other fields: %t, want %t", name, passes, isError)
 		}
 		got, want := slices.Sorted(slices.Values(schema.Required)), slices.Sorted(maps.Keys(schema.Properties))
-		// expires_at is absent if the request names a grant, and param unless a perk or a user was not found.
-		optional := map[string]string{"Token": "expires_at", "Problem": "param"}[name]
-		want = slices.DeleteFunc(want, func(member string) bool { return member == optional })
+		// expires_at is absent if the request names a grant, actors unless the client may name them, and param unless a
+		// perk or a user was not found.
+		optional := map[string][]string{"Token": {"expires_at", "actors"}, "Problem": {"param"}}[name]
+		want = slices.DeleteFunc(want, func(member string) bool { return slices.Contains(optional, member) })
 		if !slices.Equal(got, want) {
 			t.Errorf("%s requires %q, has %q", name, got, want)
 		}
@@ -207,14 +208,15 @@ func TestWrittenJSONMatchesDescription(t *testing.T) {
 	redemption := Redemption{ID: "r", PerkID: "a-1", UserID: "u", RedeemedAt: at, Status: StatusPending,
 		Metadata: json.RawMessage(`{"a":[1]}`)}
 	record := RedemptionRecord{Redemption: redemption, ClientID: "desk"}
-	voided := RedemptionRecord{Redemption: redemption, ClientID: "desk", DecidedAt: &at, Reason: &text}
+	voided := RedemptionRecord{Redemption: redemption, ClientID: "desk", Actor: &text, DecidedAt: &at,
+		DecidedBy: &text, DecidedActor: &text, Reason: &text}
 	voided.Status = StatusVoided
 	soldOut := CodeSoldOut
 	property := Property{ID: 1, Title: "A", Images: []string{}}
 	located := property
 	located.Images, located.Lat, located.Lng, located.Deposit = []string{"http://a/1"}, &degrees, &degrees, 482.5
 	created := PropertyVersion{ETag: new(`"a"`), At: at, Action: VersionCreated}
-	moved := PropertyVersion{ETag: new(`"b"`), At: at, ClientID: &text, Action: VersionUpdated}
+	moved := PropertyVersion{ETag: new(`"b"`), At: at, ClientID: &text, Actor: &text, Action: VersionUpdated}
 	deleted := PropertyVersion{At: at, ClientID: &text, Action: VersionDeleted}
 	if err := errors.Join(created.SetChange(nil, &property), moved.SetChange(&property, &located),
 		deleted.SetChange(&located, nil)); err != nil {

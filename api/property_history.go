@@ -24,6 +24,7 @@ type PropertyVersion struct {
 	ETag     *string   `json:"etag"` // nil after a deletion
 	At       time.Time `json:"at"`
 	ClientID *string   `json:"client_id"` // that made the change; nil for the operator
+	Actor    *string   `json:"actor"`     // who made it, as the client said; nil if it named nobody
 	Action   string    `json:"action"`
 	// Changed, Before and After are the fields that differ, in the order of Property. If the listing did not live
 	// before or after, that one is null, the other is the whole listing, and Changed is empty.

@@ -155,9 +155,9 @@ func TestProblemsOfQueries(t *testing.T) {
 		{ofRedemptions, "status:pend", "- status:pend | status: must be pending, approved, rejected or voided"},
 		{ofRedemptions, "status:open", "status:open | status: must be pending, approved, rejected or voided"},
 		{ofRedemptions, "pending voided", "voided | status: is given twice"},
-		{ofRedemptions, "alice", `alice | "alice" needs a field: perk:, user:, status:, since:, until:, own:`},
-		{ofRedemptions, "use", `- use | "use" needs a field: perk:, user:, status:, since:, until:, own:`},
-		{ofRedemptions, "app", `- app | "app" needs a field: perk:, user:, status:, since:, until:, own:`},
+		{ofRedemptions, "alice", `alice | "alice" needs a field: perk:, user:, actor:, status:, since:, until:, own:`},
+		{ofRedemptions, "use", `- use | "use" needs a field: perk:, user:, actor:, status:, since:, until:, own:`},
+		{ofRedemptions, "app", `- app | "app" needs a field: perk:, user:, actor:, status:, since:, until:, own:`},
 		{ofRedemptions, "since:2026-02-01 until:2026-01-01", "until:2026-01-01 | until must be later than since"},
 	} {
 		if got := strings.Join(test.of(test.text), "\n"); got != test.want {

@@ -70,9 +70,12 @@ type User struct {
 // RedemptionRecord is a redemption with the client that made it and the last decision, as its own addresses show it.
 type RedemptionRecord struct {
 	Redemption
-	ClientID  string     `json:"client_id"`
-	DecidedAt *time.Time `json:"decided_at"` // nil if nobody has approved, rejected or voided it
-	Reason    *string    `json:"reason"`     // of that decision; nil if none was given
+	ClientID     string     `json:"client_id"`
+	Actor        *string    `json:"actor"`         // who redeemed, as the client said; nil if it named nobody
+	DecidedAt    *time.Time `json:"decided_at"`    // nil if nobody has approved, rejected or voided it
+	DecidedBy    *string    `json:"decided_by"`    // the client of that decision; nil if the operator made it
+	DecidedActor *string    `json:"decided_actor"` // who made it, as that client said; nil if it named nobody
+	Reason       *string    `json:"reason"`        // of that decision; nil if none was given
 }
 
 // Specified returns the redemption as the service's specification has it, which knows no voided ones: they are
@@ -90,10 +93,13 @@ func (r RedemptionRecord) MarshalJSON() ([]byte, error) { return EncodeJSON(r) }
 func (r RedemptionRecord) wire() any {
 	return struct {
 		redemptionWire
-		ClientID  string    `json:"client_id"`
-		DecidedAt *wireTime `json:"decided_at"`
-		Reason    *string   `json:"reason"`
-	}{r.Redemption.wire(), r.ClientID, (*wireTime)(r.DecidedAt), r.Reason}
+		ClientID     string    `json:"client_id"`
+		Actor        *string   `json:"actor"`
+		DecidedAt    *wireTime `json:"decided_at"`
+		DecidedBy    *string   `json:"decided_by"`
+		DecidedActor *string   `json:"decided_actor"`
+		Reason       *string   `json:"reason"`
+	}{r.Redemption.wire(), r.ClientID, r.Actor, (*wireTime)(r.DecidedAt), r.DecidedBy, r.DecidedActor, r.Reason}
 }
 
 // RedeemRequest is the body of POST /perks/{perkId}/redeem.

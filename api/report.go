@@ -15,11 +15,12 @@ const (
 	ReportByPerk   ReportBy = "perk"
 	ReportByCity   ReportBy = "city" // of the perk, without regard to case
 	ReportByStatus ReportBy = "status"
+	ReportByActor  ReportBy = "actor" // who redeemed, as the client said; "" for those who were not named
 )
 
 // ReportDimensions returns everything that a report can group by.
 func ReportDimensions() []ReportBy {
-	return []ReportBy{ReportByDay, ReportByPerk, ReportByCity, ReportByStatus}
+	return []ReportBy{ReportByDay, ReportByPerk, ReportByCity, ReportByStatus, ReportByActor}
 }
 
 // ReportByRule returns what is wrong with the group of a report, or "".
@@ -61,15 +62,15 @@ func (c *RedemptionCounts) Add(other RedemptionCounts) {
 	}
 }
 
-// ReportRow is the counts of one day, perk, city or status.
+// ReportRow is the counts of one day, perk, city, status or actor.
 type ReportRow struct {
-	Key   string  `json:"key"`   // a date such as 2026-03-01, the id of a perk, a city or a status
+	Key   string  `json:"key"`   // a date such as 2026-03-01, the id of a perk, a city, a status or a name
 	Title *string `json:"title"` // of a perk; nil for others
 	RedemptionCounts
 }
 
-// Report is the response of GET /reports/redemptions: rows of days and statuses in their order, and of perks and cities
-// the most frequent first.
+// Report is the response of GET /reports/redemptions: rows of days and statuses in their order, and of others the
+// most frequent first.
 type Report struct {
 	Data []ReportRow `json:"data"` // never nil on the wire
 	Meta ReportMeta  `json:"meta"`
@@ -105,14 +106,13 @@ var ReportFilterFields = sync.OnceValue(func() []FilterField[RedemptionFilter] {
 	})
 })
 
-// ReportMeta reads the parameters of a report at an instant, and whether it is only of the caller's own redemptions.
-func (p *Parameters) ReportMeta(at time.Time) (meta ReportMeta, own bool) {
+// ReportMeta reads the parameters of a report at an instant, and which redemptions it is of.
+func (p *Parameters) ReportMeta(at time.Time) (meta ReportMeta, filter RedemptionFilter) {
 	for _, name := range notOfReports {
 		if _, given := p.Given(name); given {
-			p.Fields.Add(name, "is not a filter of reports; they take since, until and own")
+			p.Fields.Add(name, "is not a filter of reports; they take actor, since, until and own")
 		}
 	}
-	var filter RedemptionFilter
 	readFilter(p, ReportFilterFields(), &filter)
 	meta = ReportMeta{By: ReportByDay, Since: filter.Since, Until: filter.Until}
 	if by, given := p.Given("by"); given {
@@ -132,5 +132,6 @@ func (p *Parameters) ReportMeta(at time.Time) (meta ReportMeta, own bool) {
 	case meta.Until.Sub(meta.Since) > MaxReportDays*24*time.Hour:
 		p.Fields.Add("since", "must be at most %d days before until, which is now by default", MaxReportDays)
 	}
-	return meta, filter.Own
+	filter.Since, filter.Until = meta.Since, meta.Until
+	return meta, filter
 }

@@ -348,6 +348,26 @@ func betweenRule(value, low, high float64) string {
 	return ""
 }
 
+// HeaderActor is the header in which a client says who sits at it. A response repeats it if the service has taken it.
+const HeaderActor = "Perks-Actor"
+
+// maxActor is the longest name of who sits at a client, in characters.
+const maxActor = 100
+
+// ActorRule returns what is wrong with the name of who sits at a client, or "".
+func ActorRule(name string) string {
+	problem := textRule(name, 1, maxActor)
+	switch {
+	case problem != "":
+		return problem
+	case strings.TrimSpace(name) != name:
+		return "must not begin or end with a blank"
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "must not contain control characters, nor others that print nothing"
+	}
+	return ""
+}
+
 // IdempotencyKeyRule returns what is wrong with an Idempotency-Key header, or "".
 func IdempotencyKeyRule(key string) string {
 	switch {

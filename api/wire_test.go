@@ -106,6 +106,8 @@ func (f *filler) fill(v reflect.Value) {
 	case f.onlyTimes:
 	case v.Kind() == reflect.String:
 		v.SetString(fmt.Sprint("text ", f.n))
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
 	case v.CanInt():
 		v.SetInt(int64(f.n))
 	case v.CanFloat():

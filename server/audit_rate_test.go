@@ -58,7 +58,7 @@ func (w *auditWriter) send(method, address, body string) (status int, retryAfter
 func (w *auditWriter) written() (bytes int) {
 	w.t.Helper()
 	for _, entry := range collected(w.t,
-		w.Live.Audit(w.t.Context(), store.AuditQuery{Actor: string(store.ClientActor(w.id))})) {
+		w.Live.Audit(w.t.Context(), store.AuditQuery{Actor: string(store.ClientActor(w.id, ""))})) {
 		for _, record := range []json.RawMessage{entry.Before, entry.After} {
 			if string(record) != "null" {
 				bytes += len(record)

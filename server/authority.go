@@ -37,7 +37,12 @@ type Caller struct {
 	ClientID    string
 	Scopes      api.Scopes
 	SandboxOnly bool
+	NamesActors bool
+	Actor       string // who sits at the client, as this request says; "" if it names nobody
 }
+
+// By returns the caller as the audit log has it.
+func (c Caller) By() store.Actor { return store.ClientActor(c.ClientID, c.Actor) }
 
 // Authority issues and verifies tokens. It caches clients and keys for seconds, so each replica notices changes soon.
 type Authority struct {
@@ -186,7 +191,8 @@ func (a *Authority) Verify(ctx context.Context, raw string) (Caller, error) {
 		scopes = slices.DeleteFunc(slices.Clone(scopes),
 			func(scope api.Scope) bool { return !client.Scopes.Has(scope) })
 	}
-	return Caller{ClientID: client.ID, Scopes: scopes, SandboxOnly: client.SandboxOnly}, nil
+	return Caller{ClientID: client.ID, Scopes: scopes, SandboxOnly: client.SandboxOnly,
+		NamesActors: client.NamesActors}, nil
 }
 
 // read checks everything but the client. The cache's keys are hashes, so that no token stays in memory.
@@ -304,5 +310,5 @@ func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.S
 		return api.Token{}, fmt.Errorf("signing a token: %w", err)
 	}
 	return api.Token{AccessToken: signed, ExpiresAt: expires, TokenType: "Bearer",
-		ExpiresIn: int(expires.Sub(now) / time.Second), Scope: scopes.String()}, nil
+		ExpiresIn: int(expires.Sub(now) / time.Second), Scope: scopes.String(), NamesActors: client.NamesActors}, nil
 }

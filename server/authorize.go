@@ -66,12 +66,41 @@ func (s *service) authorize(scope api.Scope, sandbox bool, others ...api.Scope) 
 			if err := s.limitClient(rateKey{caller.ClientID, sandbox}); err != nil {
 				return err
 			}
+			if caller.Actor, err = actorOf(c, caller); err != nil {
+				return err
+			}
+			if caller.Actor != "" {
+				c.Set(callerKey, caller)
+			}
 			if !sandbox {
 				s.positions.follow(c, caller.ClientID)
 			}
 			return next(c)
 		}
 	}
+}
+
+// actorOf returns who sits at the client, or "" if the request names nobody. The response repeats a name that is taken,
+// whatever the result: that tells the client that names are kept.
+func actorOf(c echo.Context, caller Caller) (string, error) {
+	values := c.Request().Header[api.HeaderActor]
+	switch {
+	case len(values) == 0:
+		return "", nil
+	case !caller.NamesActors:
+		return "", api.Errorf(api.CodeActorNotAllowed, "The client %q may not say who sits at it in the header %s. "+
+			"The operator allows it with 'perksd client update %s --actors'.", caller.ClientID, api.HeaderActor,
+			caller.ClientID)
+	case len(values) > 1:
+		return "", badHeader(api.HeaderActor, "is given more than once; send one name")
+	case values[0] == "":
+		return "", badHeader(api.HeaderActor, "must not be empty; leave it out, or send a name")
+	}
+	if problem := api.ActorRule(values[0]); problem != "" {
+		return "", badHeader(api.HeaderActor, problem)
+	}
+	c.Response().Header()[api.HeaderActor] = values
+	return values[0], nil
 }
 
 // verify returns the token's client. A change waits while the database is unavailable, as it does in the store. It

@@ -67,12 +67,14 @@ func eventOf(entry store.AuditEntry) (e feedEvent, isEvent bool, err error) {
 	}
 	e.place = entry.Place
 	e.At, e.Subject = entry.At, entry.Subject
+	clientID, actor, _ := entry.Actor.Client()
+	e.Actor = store.OrNull(actor)
 	switch noun, _, _ := strings.Cut(entry.Action, "."); noun {
 	case "redemption":
 		e.Redemption = new(api.RedemptionRecord)
 		err = json.Unmarshal(entry.After, e.Redemption)
 		if entry.Action == store.ActionRedeem {
-			e.Redemption.ClientID = strings.TrimPrefix(string(entry.Actor), string(store.ClientActor("")))
+			e.Redemption.ClientID, e.Redemption.Actor = clientID, e.Actor
 		}
 		e.client = e.Redemption.ClientID
 	case "property":

@@ -52,16 +52,20 @@ func (s *service) log(next echo.HandlerFunc) echo.HandlerFunc {
 			return nil
 		}
 		sent, _ := c.Get(sentPathKey).(string)
-		s.config.Logger.InfoContext(r.Context(), "request",
-			"request_id", requestID(c),
+		caller := callerOf(c)
+		args := []any{"request_id", requestID(c),
 			"method", sanitize(r.Method),
 			"path", sanitize(cmp.Or(sent, r.URL.Path)),
 			"status", c.Response().Status,
 			"bytes", c.Response().Size,
 			"duration", time.Since(start),
-			"client", callerOf(c).ClientID,
+			"client", caller.ClientID,
 			"address", c.RealIP(),
-		)
+		}
+		if caller.Actor != "" {
+			args = append(args, "actor", sanitize(caller.Actor))
+		}
+		s.config.Logger.InfoContext(r.Context(), "request", args...)
 		return nil
 	}
 }
@@ -192,9 +196,9 @@ func networkOf(address string) string {
 const (
 	corsMethods        = "GET, HEAD, POST, PATCH, DELETE"
 	corsRequestHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, " +
-		"X-Position, X-Request-Id"
-	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, " +
-		"WWW-Authenticate, X-As-Of, X-Distances, X-Position, X-Previous-ETag, X-Request-Id, " +
+		"Perks-Actor, X-Position, X-Request-Id"
+	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Perks-Actor, " +
+		"Retry-After, WWW-Authenticate, X-As-Of, X-Distances, X-Position, X-Previous-ETag, X-Request-Id, " +
 		"X-Total-Count"
 	corsMaxAge = "600" // seconds for which browsers cache a preflight
 )

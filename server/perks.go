@@ -190,8 +190,8 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 	if err != nil {
 		return result, err
 	}
-	attempt := store.RedeemAttempt{ID: h.config.NewID(), ClientID: callerOf(c).ClientID, Metadata: request.Metadata,
-		At: h.now(), Key: key}
+	attempt := store.RedeemAttempt{ID: h.config.NewID(), ClientID: callerOf(c).ClientID, Actor: callerOf(c).Actor,
+		Metadata: request.Metadata, At: h.now(), Key: key}
 	return withPerkID(perkID, func(id string) (store.RedeemResult, error) {
 		attempt.PerkID = id
 		return withUserID(h.service, request.UserID, func(id string, anyUser bool) (store.RedeemResult, error) {

@@ -54,7 +54,8 @@ func (s *service) createProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	creation := store.PropertyCreation{Property: property, Owner: callerOf(c).ClientID, At: s.now()}
+	creation := store.PropertyCreation{Property: property, Owner: callerOf(c).ClientID, Actor: callerOf(c).Actor,
+		At: s.now()}
 	if creation.Key, err = idempotencyKey(c, func() (print [32]byte, err error) {
 		canonical, err := api.EncodeJSON([]any{"property", property})
 		return sha256.Sum256(canonical), err
@@ -98,7 +99,7 @@ func (s *service) updateProperty(c echo.Context) error {
 	patch, invalid := api.ParsePropertyPatchOf(id, members)
 	check := mayChange(c, invalid)
 	var found, left lastTag
-	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(callerOf(c).ClientID), s.now(),
+	err = s.config.Live.UpdateProperty(c.Request().Context(), id, callerOf(c).By(), s.now(),
 		func(record *store.PropertyRecord) error {
 			err := check(*record)
 			if err == nil {
@@ -125,7 +126,7 @@ func (s *service) deleteProperty(c echo.Context) error {
 	}
 	check := mayChange(c, nil)
 	var found lastTag
-	err = s.config.Live.DeleteProperty(c.Request().Context(), id, store.ClientActor(callerOf(c).ClientID), s.now(),
+	err = s.config.Live.DeleteProperty(c.Request().Context(), id, callerOf(c).By(), s.now(),
 		func(record store.PropertyRecord) error {
 			if err := check(record); err != nil {
 				return err

@@ -319,7 +319,7 @@ func TestACreatedPropertyIsTheCallersAndIsReadAtItsLocation(t *testing.T) {
 		}
 	}
 	for entry, err := range s.Live.Audit(t.Context(), store.AuditQuery{Action: store.ActionCreateProperty, Last: 1}) {
-		if err != nil || entry.Actor != store.ClientActor(id) || entry.Subject != store.PropertySubject(3) {
+		if err != nil || entry.Actor != store.ClientActor(id, "") || entry.Subject != store.PropertySubject(3) {
 			t.Errorf("the audit log has %+v, %v", entry, err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -77,9 +76,8 @@ var versionActions = map[string]string{
 
 func versionOf(found store.PropertyVersion) (version api.PropertyVersion, err error) {
 	version.At, version.Action = found.At, versionActions[found.Action]
-	if id, isClient := strings.CutPrefix(string(found.Actor), string(store.ClientActor(""))); isClient {
-		version.ClientID = &id
-	}
+	clientID, actor, _ := found.Actor.Client()
+	version.ClientID, version.Actor = store.OrNull(clientID), store.OrNull(actor)
 	var before, after *api.Property
 	if found.Before != nil {
 		before = &found.Before.Property
@@ -108,7 +106,7 @@ func (s *service) restoreProperty(c echo.Context) error {
 		return invalid
 	}
 	clientID := callerOf(c).ClientID
-	restoration := store.PropertyRestoration{ID: id, By: store.ClientActor(clientID), At: s.now(), AsOf: version.AsOf,
+	restoration := store.PropertyRestoration{ID: id, By: callerOf(c).By(), At: s.now(), AsOf: version.AsOf,
 		Check: mayChange(c, invalid), ClientID: clientID}
 	if version.ETag != "" {
 		restoration.Is = func(p api.Property) bool {

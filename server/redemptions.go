@@ -71,7 +71,7 @@ func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 			return checkIfMatch(header, record, "Redemption "+record.ID)
 		}}
 		decided, err := h.store.DecideRedemption(c.Request().Context(), api.LowerUUID(id), decision,
-			store.ClientActor(caller.ClientID), at)
+			caller.By(), at)
 		if err != nil {
 			return err
 		}
@@ -170,12 +170,12 @@ var tooManyReports = api.Errorf(api.CodeUnavailable, "Other reports are running.
 
 func (h perkHandlers) reportRedemptions(c echo.Context) (report api.Report, err error) {
 	p := api.ParseParameters(c.Request().URL.RawQuery)
-	meta, own := p.ReportMeta(h.now())
+	meta, filter := p.ReportMeta(h.now())
 	if err := p.Err(); err != nil {
 		return report, err
 	}
-	query := store.ReportQuery{By: meta.By, Since: meta.Since, Until: meta.Until, Within: reportTime,
-		ClientID: clientToRead(callerOf(c), own)}
+	query := store.ReportQuery{By: meta.By, Since: meta.Since, Until: meta.Until, Actor: filter.Actor,
+		Within: reportTime, ClientID: clientToRead(callerOf(c), filter.Own)}
 	ctx := c.Request().Context()
 	end, err := h.beginReport(ctx, callerOf(c).ClientID)
 	if err != nil {

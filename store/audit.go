@@ -65,6 +65,7 @@ type PublicClient struct {
 	Name        string    `json:"name"`
 	Scopes      string    `json:"scopes"` // separated by spaces
 	SandboxOnly bool      `json:"sandbox_only"`
+	NamesActors bool      `json:"actors"`
 	Disabled    bool      `json:"disabled"`
 	CreatedAt   time.Time `json:"created_at"`
 
@@ -75,8 +76,8 @@ type PublicClient struct {
 // Public returns the fields of the client that the audit log may show.
 func (c Client) Public() PublicClient {
 	return PublicClient{ID: c.ID, Name: c.Name, Scopes: c.Scopes.String(), SandboxOnly: c.SandboxOnly,
-		Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC(), OldSecretUntil: c.OldSecretUntil().UTC(),
-		ExpiresAt: c.ExpiresAt.UTC()}
+		NamesActors: c.NamesActors, Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC(),
+		OldSecretUntil: c.OldSecretUntil().UTC(), ExpiresAt: c.ExpiresAt.UTC()}
 }
 
 // PublicSigningKey is a signing key as the audit log shows it: without its secret.
@@ -90,9 +91,9 @@ func (k SigningKey) Public() PublicSigningKey { return PublicSigningKey{k.ID, k.
 
 // AuditSource is a table that the audit log is read from.
 type AuditSource struct {
-	// Select reads the time, source (0 for a redemption made, or 1), a number, actor, action, subject, before and
-	// after, of a redemption its id, perk, user, client, first status and metadata, and what the order of commits
-	// follows from. What does not apply is null.
+	// Select reads the time, source (0 for a redemption made, or 1), a number, actor (of a redemption only the name, or
+	// ""), action, subject, before and after, of a redemption its id, perk, user, client, first status and metadata,
+	// and what the order of commits follows from. What does not apply is null.
 	Select  string
 	Columns map[string]string // by the fields of auditCondition
 }
@@ -113,7 +114,8 @@ func scanAuditEntry(r Scanner) (entry AuditEntry, err error) {
 		return entry, err
 	}
 	entry.Number = 0
-	entry.Actor, entry.Action, entry.Subject = ClientActor(*clientID), ActionRedeem, RedemptionSubject(*id)
+	entry.Actor = ClientActor(*clientID, string(entry.Actor))
+	entry.Action, entry.Subject = ActionRedeem, RedemptionSubject(*id)
 	entry.After, err = json.Marshal(api.Redemption{
 		ID: *id, PerkID: *perkID, UserID: *userID, RedeemedAt: entry.At,
 		Status: api.RedemptionStatus(*status), Metadata: json.RawMessage(*metadata),
@@ -209,7 +211,7 @@ func (q AuditQuery) union(d *Dialect, redemptions, entries AuditFilter) (text st
 	if conditions, wanted := q.redemptionConditions(); wanted {
 		add(d.AuditRedemptions, redemptions, conditions)
 	}
-	if conditions, wanted := q.entryConditions(); wanted {
+	for _, conditions := range q.entryConditions() {
 		add(d.AuditEntries, entries, conditions)
 	}
 	// Only those of a listing can be found by a position.
@@ -246,8 +248,8 @@ func auditedRecord(text *string) json.RawMessage {
 // AuditQuery selects entries of the audit log. A zero field matches everything.
 type AuditQuery struct {
 	Subject string    // exactly
-	Actor   string    // exactly, or as a prefix if it ends in "*"
-	Action  string    // the same
+	Actor   string    // exactly, or as a prefix if it ends in "*"; a client also stands for all who sit at it
+	Action  string    // exactly, or as a prefix if it ends in "*"
 	Since   time.Time // that instant or later
 	Until   time.Time // before that instant
 	Last    int       // at most this many, the newest
@@ -259,21 +261,29 @@ type AuditPosition string
 
 // auditCondition compares a field of an entry, or of a redemption, with a text or an instant.
 type auditCondition struct {
-	field string // "subject", "actor", "action" and "at" of entries; "id", "client" and "at" of redemptions
-	is    string // "=", ">=" or "<"; texts are compared byte by byte
+	field string // "subject", "actor", "action" and "at" of entries; "id", "client", "actor" and "at" of redemptions
+	is    string // "=", ">", ">=" or "<"; texts are compared byte by byte
 	value any
 }
 
-// entryConditions returns the conditions on the table of entries, or false if none of them can match.
-func (q AuditQuery) entryConditions() ([]auditCondition, bool) {
+// entryConditions returns the conditions on the table of entries, none if none of them can match. Entries of a client
+// have one of two: they name who sat at it, or not.
+func (q AuditQuery) entryConditions() (either [][]auditCondition) {
+	if q.Action == ActionRedeem {
+		return nil
+	}
 	conditions := q.timeConditions()
 	if q.Subject != "" {
 		conditions = append(conditions, auditCondition{"subject", "=", q.Subject})
 	}
-	actor, isPrefix := auditPattern(q.Actor)
-	conditions = append(conditions, matching("actor", actor, isPrefix)...)
 	action, isPrefix := auditPattern(q.Action)
-	return append(conditions, matching("action", action, isPrefix)...), q.Action != ActionRedeem
+	conditions = append(conditions, matching("action", action, isPrefix)...)
+	actor, isPrefix := auditPattern(q.Actor)
+	either = append(either, slices.Concat(conditions, matching("actor", actor, isPrefix)))
+	if id, isClient := strings.CutPrefix(actor, clientPrefix); isClient && !isPrefix && !strings.Contains(id, "/") {
+		either = append(either, slices.Concat(conditions, matching("actor", actor+"/", true)))
+	}
+	return either
 }
 
 // auditImports is AuditEntries for what imports made of listings.
@@ -322,10 +332,16 @@ func (q AuditQuery) redemptionConditions() ([]auditCondition, bool) {
 		conditions = append(conditions, auditCondition{"id", "=", id})
 	}
 	actor, isPrefix := auditPattern(q.Actor)
-	if client, isClient := strings.CutPrefix(actor, clientPrefix); isClient {
+	client, isClient := strings.CutPrefix(actor, clientPrefix)
+	if !isClient {
+		return conditions, isPrefix && strings.HasPrefix(clientPrefix, actor)
+	}
+	id, name, isNamed := strings.Cut(client, "/")
+	if !isNamed {
 		return append(conditions, matching("client", client, isPrefix)...), true
 	}
-	return conditions, isPrefix && strings.HasPrefix(clientPrefix, actor)
+	conditions = append(conditions, auditCondition{"client", "=", id}, auditCondition{"actor", ">", ""})
+	return append(conditions, matching("actor", name, isPrefix)...), true
 }
 
 func (q AuditQuery) timeConditions() (conditions []auditCondition) {

@@ -11,7 +11,7 @@ import (
 	"example.com/perks/api"
 )
 
-const clientColumns = `id, name, secret, scopes, sandbox_only, disabled, secret_at, old_secrets, expires_at,
+const clientColumns = `id, name, secret, scopes, sandbox_only, actors, disabled, secret_at, old_secrets, expires_at,
 	created_at, last_token_at`
 
 func scanClient(r Scanner) (c Client, err error) {
@@ -19,8 +19,8 @@ func scanClient(r Scanner) (c Client, err error) {
 	var scopes string
 	var oldSecrets *string
 	var secretAt, expiresAt, lastTokenAt *time.Time
-	if err := r.Scan(&c.ID, &c.Name, &secret, &scopes, &c.SandboxOnly, &c.Disabled, &secretAt, &oldSecrets, &expiresAt,
-		&c.CreatedAt, &lastTokenAt); err != nil {
+	if err := r.Scan(&c.ID, &c.Name, &secret, &scopes, &c.SandboxOnly, &c.NamesActors, &c.Disabled, &secretAt,
+		&oldSecrets, &expiresAt, &c.CreatedAt, &lastTokenAt); err != nil {
 		return c, err
 	}
 	c.SecretAt, c.ExpiresAt, c.LastTokenAt = orZero(secretAt), orZero(expiresAt), orZero(lastTokenAt)
@@ -48,8 +48,8 @@ func clientValues(c Client) ([]any, error) {
 		}
 		oldSecrets = new(string(text))
 	}
-	return []any{c.ID, c.Name, c.Secret[:], c.Scopes.String(), c.SandboxOnly, c.Disabled, timeOrNull(c.SecretAt),
-		oldSecrets, timeOrNull(c.ExpiresAt), c.CreatedAt, timeOrNull(c.LastTokenAt)}, nil
+	return []any{c.ID, c.Name, c.Secret[:], c.Scopes.String(), c.SandboxOnly, c.NamesActors, c.Disabled,
+		timeOrNull(c.SecretAt), oldSecrets, timeOrNull(c.ExpiresAt), c.CreatedAt, timeOrNull(c.LastTokenAt)}, nil
 }
 
 // orZero returns the time that a column has, or the zero time for null.
@@ -89,7 +89,7 @@ func (o Operations) CreateClient(ctx context.Context, client Client, by Actor) e
 			return err
 		}
 		added, err := tx.Exec(`INSERT INTO clients (`+clientColumns+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (id) DO NOTHING`, values...)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (id) DO NOTHING`, values...)
 		if err != nil {
 			return err
 		}
@@ -148,8 +148,9 @@ func (o Operations) ChangeClient(
 		if err != nil {
 			return before, err
 		}
-		if _, err := tx.Exec(`UPDATE clients SET name = $2, secret = $3, scopes = $4, sandbox_only = $5, disabled = $6,
-			secret_at = $7, old_secrets = $8, expires_at = $9 WHERE id = $1`, values[:9]...); err != nil {
+		if _, err := tx.Exec(`UPDATE clients SET name = $2, secret = $3, scopes = $4, sandbox_only = $5, actors = $6,
+			disabled = $7, secret_at = $8, old_secrets = $9, expires_at = $10 WHERE id = $1`,
+			values[:10]...); err != nil {
 			return before, err
 		}
 		return after, Audit(tx, at, by, action, ClientSubject(id), before.Public(), after.Public())

@@ -136,7 +136,7 @@ func (o Operations) CreateProperty(
 			return created, cmp.Or(err, fmt.Errorf("the new id %d is taken", record.ID))
 		}
 		created.Property = record.Property
-		return created, Audit(tx, creation.At, ClientActor(creation.Owner), ActionCreateProperty,
+		return created, Audit(tx, creation.At, ClientActor(creation.Owner, creation.Actor), ActionCreateProperty,
 			PropertySubject(record.ID), nil, record)
 	})
 }

@@ -52,6 +52,7 @@ type PropertyRecord struct {
 type PropertyCreation struct {
 	Property api.Property
 	Owner    string // a client
+	Actor    string // who sits at it, as in RedeemAttempt
 	At       time.Time
 	Key      *IdempotencyKey // nil without one
 }
@@ -109,6 +110,7 @@ type RedeemAttempt struct {
 	PerkID   string
 	UserID   string
 	ClientID string
+	Actor    string          // who sits at the client, as it says; "" if it named nobody
 	Metadata json.RawMessage // a compact JSON object
 	At       time.Time
 	Key      *IdempotencyKey // nil without one
@@ -164,6 +166,7 @@ type Client struct {
 	Secret      SecretHash
 	Scopes      api.Scopes
 	SandboxOnly bool
+	NamesActors bool // it may say who sits at it
 	Disabled    bool
 	CreatedAt   time.Time
 	SecretAt    time.Time   // when the secret was made; zero if with the client
@@ -232,9 +235,10 @@ func (c Client) Refusal(at time.Time) string {
 
 // ClientChange is an update of a client. A nil field stays as it is.
 type ClientChange struct {
-	Name      *string
-	Scopes    api.Scopes
-	ExpiresAt *time.Time // zero is never
+	Name        *string
+	Scopes      api.Scopes
+	NamesActors *bool
+	ExpiresAt   *time.Time // zero is never
 }
 
 // Apply returns the client with the change.
@@ -244,6 +248,9 @@ func (change ClientChange) Apply(c Client) Client {
 	}
 	if change.Scopes != nil {
 		c.Scopes = change.Scopes
+	}
+	if change.NamesActors != nil {
+		c.NamesActors = *change.NamesActors
 	}
 	if change.ExpiresAt != nil {
 		c.ExpiresAt = change.ExpiresAt.UTC().Truncate(time.Microsecond)
@@ -259,7 +266,8 @@ type SigningKey struct {
 	ExpiresAt time.Time // zero while there is no newer key
 }
 
-// Actor is who did something: the operator at the server's command line, or a client by its id.
+// Actor is who did something: the operator at the server's command line, or a client by its id, and perhaps who sat at
+// that client.
 type Actor string
 
 // Operator is a person at the server's own command line whose account is unknown.
@@ -271,8 +279,32 @@ func OperatorActor(accounts ...string) Actor {
 	return Operator + Actor("/"+strings.Join(accounts, "/"))
 }
 
-// ClientActor is a client that acts through the API.
-func ClientActor(id string) Actor { return Actor(clientPrefix + id) }
+// ClientActor is a client that acts through the API: "client/ID", or "client/ID/NAME" if the client says who sits at
+// it. A name may have slashes; an id has none.
+func ClientActor(id, name string) Actor {
+	if name == "" {
+		return Actor(clientPrefix + id)
+	}
+	return Actor(clientPrefix + id + "/" + name)
+}
+
+// Client reverses ClientActor.
+func (a Actor) Client() (id, name string, isClient bool) {
+	rest, isClient := strings.CutPrefix(string(a), clientPrefix)
+	if !isClient {
+		return "", "", false
+	}
+	id, name, _ = strings.Cut(rest, "/")
+	return id, name, true
+}
+
+// OrNull returns nil for an empty text, and otherwise the text.
+func OrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
 
 // AuditEntry is one thing that was done. Before and After are the record as JSON, null where there was or is none;
 // they never hold a secret or a hash of one. Those of a listing's update have only the fields that it changed, see

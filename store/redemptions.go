@@ -33,8 +33,8 @@ func ScanRedemption(r Scanner) (redemption api.Redemption, err error) {
 // scanRedemptionRecord reads what selectRedemptions selects.
 func scanRedemptionRecord(r Scanner) (record api.RedemptionRecord, err error) {
 	var isVoided bool
-	record.Redemption, err = ScanRedemption(ScanAfter(r, &record.ClientID, &record.DecidedAt, &record.Reason,
-		&isVoided))
+	record.Redemption, err = ScanRedemption(ScanAfter(r, &record.ClientID, &record.Actor, &record.DecidedAt,
+		&record.DecidedBy, &record.DecidedActor, &record.Reason, &isVoided))
 	if isVoided {
 		record.Status = api.StatusVoided
 	}
@@ -120,7 +120,8 @@ func (o Operations) redemption(q Querier, id string) (api.RedemptionRecord, erro
 
 // selectRedemptions selects records. A voided redemption is stored as rejected, because both are not live.
 func (d *Dialect) selectRedemptions(from string) string {
-	return `SELECT r.client_id, r.decided_at, r.reason, r.voided, ` + d.RedemptionColumns(`r.status`) + ` FROM ` + from
+	return `SELECT r.client_id, r.actor, r.decided_at, r.decided_by, r.decided_actor, r.reason, r.voided, ` +
+		d.RedemptionColumns(`r.status`) + ` FROM ` + from
 }
 
 func (o Operations) ExportRedemptions(
@@ -141,7 +142,7 @@ func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, arg
 		conditions, args[name] = append(conditions, condition), value
 	}
 	isLive := query.Status == "" || query.Status == api.StatusApproved
-	if query.UserID != "" || isLive && query.PerkID == "" && query.ClientID == "" {
+	if query.UserID != "" || isLive && query.PerkID == "" && query.ClientID == "" && query.Actor == "" {
 		order = d.redemptionOrder(`r.redeemed_at`)
 	}
 	at := order.Columns["redeemed_at"].Text
@@ -153,6 +154,9 @@ func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, arg
 	}
 	if query.ClientID != "" {
 		add(`r.client_id = @client`, "client", query.ClientID)
+	}
+	if query.Actor != "" {
+		add(`r.actor = @actor`, "actor", query.Actor)
 	}
 	if !query.Since.IsZero() {
 		add(at+` >= @since`, "since", query.Since.UTC())
@@ -187,7 +191,7 @@ func (o Operations) listRedemptions(q Querier, query RedemptionQuery) (list List
 	switch {
 	case IsUnstorable(query.UserID) && !query.AnyUser:
 		return list, UserNotFound(query.UserID)
-	case IsUnstorable(query.UserID), IsUnstorable(query.PerkID):
+	case IsUnstorable(query.UserID), IsUnstorable(query.PerkID), IsUnstorable(query.Actor):
 		return list, nil
 	}
 	if list.Total, list.IsMore, err = o.countRedemptions(q, query); err != nil {
@@ -304,14 +308,13 @@ func (o Operations) DecideRedemption(
 			return before, RedemptionDecided(id, before.Status, decision.Status)
 		}
 		after, decidedAt := before, at.UTC().Truncate(time.Microsecond)
-		after.Status, after.DecidedAt, after.Reason = decision.Status, &decidedAt, nil
-		if decision.Reason != "" {
-			after.Reason = &decision.Reason
-		}
-		if _, err := tx.Exec(`UPDATE redemptions SET status = $2, voided = $3, decided_at = $4, reason = $5
-			WHERE id = $1`,
+		clientID, actor, _ := by.Client()
+		after.Status, after.DecidedAt, after.Reason = decision.Status, &decidedAt, OrNull(decision.Reason)
+		after.DecidedBy, after.DecidedActor = OrNull(clientID), OrNull(actor)
+		if _, err := tx.Exec(`UPDATE redemptions SET status = $2, voided = $3, decided_at = $4, reason = $5,
+			decided_by = $6, decided_actor = $7 WHERE id = $1`,
 			id, string(after.Specified().Status), after.Status == api.StatusVoided, decidedAt,
-			after.Reason); err != nil {
+			after.Reason, after.DecidedBy, after.DecidedActor); err != nil {
 			return before, err
 		}
 		if decision.Status != api.StatusApproved {

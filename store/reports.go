@@ -13,6 +13,7 @@ import (
 type ReportQuery struct {
 	By           api.ReportBy
 	ClientID     string // only those that this client made, unless it is ""
+	Actor        string // only those that this actor made, unless it is ""
 	Since, Until time.Time
 	Within       time.Duration // how long the report may take
 }
@@ -36,17 +37,22 @@ func countsOf(c *api.RedemptionCounts) []any {
 // an index, once and in one process. Only what is counted of a perk is joined with the perk.
 func (d *Dialect) ReportText(query ReportQuery) (text string, args Named) {
 	where, args, _ := d.redemptionConditions(RedemptionQuery{
-		ClientID: query.ClientID, RedemptionFilter: api.RedemptionFilter{Since: query.Since, Until: query.Until},
+		ClientID:         query.ClientID,
+		RedemptionFilter: api.RedemptionFilter{Since: query.Since, Until: query.Until, Actor: query.Actor},
 	})
 	counted := func(key string) string {
 		return `SELECT ` + key + ` AS key, ` + countedColumns + ` FROM redemptions AS r WHERE ` + where + ` GROUP BY 1`
 	}
 	key, title, group := `min(p.id)`, `min(p.title)`, `p.id`
+	from := `(` + counted(d.RedemptionPerk) + `) AS c JOIN perks AS p ON p.` + d.PerkKey + ` = c.key`
 	switch query.By {
 	case api.ReportByDay, api.ReportByStatus:
 		return counted(d.RedemptionDay), args
 	case api.ReportByCity:
 		key, title, group = `min(p.city`+d.ByCodePoint+`)`, `NULL`, `p.city_fold`
+	case api.ReportByActor:
+		key, title, group = `c.key`, `NULL`, `c.key`
+		from = `(` + counted(`coalesce(r.actor, '')`) + `) AS c`
 	}
 	args["most"] = api.MaxReportRows + 1
 	text = `SELECT ` + key + `, ` + title
@@ -59,8 +65,8 @@ func (d *Dialect) ReportText(query ReportQuery) (text string, args Named) {
 			text += `, CAST(` + sum + ` AS bigint)`
 		}
 	}
-	return text + ` FROM (` + counted(d.RedemptionPerk) + `) AS c JOIN perks AS p ON p.` + d.PerkKey + ` = c.key
-		GROUP BY ` + group + ` ORDER BY sum(c.total) DESC, ` + group + ` LIMIT @most`, args
+	text += ` FROM ` + from + ` GROUP BY ` + group + ` ORDER BY sum(c.total) DESC, ` + group + ` LIMIT @most`
+	return text, args
 }
 
 func (o Operations) ReportRedemptions(ctx context.Context, query ReportQuery) (api.Report, error) {

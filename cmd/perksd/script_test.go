@@ -123,5 +123,5 @@ func deleteProperty(ts *testscript.TestScript, _ bool, args []string) {
 	_, err := fmt.Sscan(args[0], &id)
 	ts.Check(err)
 	anyone := func(store.PropertyRecord) error { return nil }
-	ts.Check(db.DeleteProperty(context.Background(), id, store.ClientActor("acme"), o.now, anyone))
+	ts.Check(db.DeleteProperty(context.Background(), id, store.ClientActor("acme", ""), o.now, anyone))
 }

@@ -55,11 +55,11 @@ var dialect = &store.Dialect{
 	Indexed:      func(string) string { return `` },
 	AuditRedemptions: store.AuditSource{
 		Select: `
-			SELECT r.redeemed_at AS at, 0 AS source, 0::bigint AS entry, '' AS actor, '' AS action, '' AS subject,
-				NULL AS before, NULL AS after,
+			SELECT r.redeemed_at AS at, 0 AS source, 0::bigint AS entry, coalesce(r.actor, '') AS actor,
+				'' AS action, '' AS subject, NULL AS before, NULL AS after,
 				r.id AS redemption, r.perk_id, r.user_id, r.client_id, r.first_status, r.metadata, r.arrived
 			FROM redemptions AS r`,
-		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `r.client_id`},
+		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `r.client_id`, "actor": `r.actor`},
 	},
 	AuditEntries: store.AuditSource{
 		Select: `

@@ -168,7 +168,7 @@ func redemptionsAreReadInOrder(t *testing.T, db *DB) {
 			{}, {Since: someDay}, {Until: someDay}, {PerkID: "p"}, {PerkID: "p", Since: someDay},
 			{PerkID: "p", Status: api.StatusPending}, {PerkID: "p", Status: api.StatusApproved},
 			{Status: api.StatusPending}, {Status: api.StatusRejected, Since: someDay}, {Status: api.StatusVoided},
-			{Status: api.StatusApproved},
+			{Status: api.StatusApproved}, {Actor: "jo"}, {Actor: "jo", Status: api.StatusApproved, Since: someDay},
 		} {
 			for _, clientID := range []string{"", "shop"} {
 				for _, sort := range []string{"-redeemed_at", "redeemed_at"} {

@@ -279,29 +279,32 @@ func (d *decision) writes() *pgx.Batch {
 // deadlock. A user that another transaction has just created is skipped.
 func (d *decision) queueUsers(b *pgx.Batch) {
 	c := columnsOf(d.newUsers)
+	actors := make([]string, len(d.newUsers))
+	for i, attempt := range d.newUsers {
+		actors[i] = string(store.ClientActor(attempt.ClientID, attempt.Actor))
+	}
 	b.Queue(`
 		WITH made AS (
 			INSERT INTO users (id) SELECT id FROM unnest((SELECT $1::text[])) AS a (id) ORDER BY id
 				ON CONFLICT (id) DO NOTHING RETURNING id)
 		INSERT INTO audit (at, actor, action, subject, after)
-		SELECT a.at, $5::text || a.client_id, $6::text, $7::text || a.id,
+		SELECT a.at, a.actor, $5::text, $6::text || a.id,
 			json_build_object('id', a.id, 'redemption_id', a.redemption_id)::text
 		FROM unnest((SELECT $1::text[]), (SELECT $2::timestamptz[]), (SELECT $3::text[]), (SELECT $4::text[]))
-			AS a (id, at, client_id, redemption_id)
+			AS a (id, at, actor, redemption_id)
 		JOIN made ON made.id = a.id ORDER BY a.id`,
-		c.users, c.times, c.clients, c.ids, string(store.ClientActor("")), store.ActionCreateUser,
-		store.UserSubject(""))
+		c.users, c.times, actors, c.ids, store.ActionCreateUser, store.UserSubject(""))
 }
 
 func (d *decision) queueRedemptions(b *pgx.Batch) {
 	c, statuses, metadata := d.columns()
 	b.Queue(`
-		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
-		SELECT id, perk_id, user_id, client_id, at, status, status, metadata
+		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata, actor)
+		SELECT id, perk_id, user_id, client_id, at, status, status, metadata, actor
 		FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]),
-			(SELECT $5::timestamptz[]), (SELECT $6::text[]), (SELECT $7::text[]))
-			AS a (id, perk_id, user_id, client_id, at, status, metadata)`,
-		c.ids, c.perks, c.users, c.clients, c.times, statuses, metadata)
+			(SELECT $5::timestamptz[]), (SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::text[]))
+			AS a (id, perk_id, user_id, client_id, at, status, metadata, actor)`,
+		c.ids, c.perks, c.users, c.clients, c.times, statuses, metadata, c.actors)
 	if c.hasKeys {
 		// Sorted, so that transactions cannot deadlock.
 		b.Queue(`
@@ -329,10 +332,10 @@ func (d *decision) columns() (c attemptColumns, statuses, metadata []string) {
 // attemptColumns is attempts as columns, for unnest.
 type attemptColumns struct {
 	ids, perks, users, clients []string
-	keys                       []*string
+	actors, keys               []*string
 	fingerprints               [][]byte
 	times                      []time.Time
-	hasKeys                    bool
+	hasActors, hasKeys         bool
 }
 
 func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
@@ -340,6 +343,7 @@ func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
 	for _, a := range attempts {
 		c.ids, c.perks = append(c.ids, a.ID), append(c.perks, a.PerkID)
 		c.users, c.clients = append(c.users, a.UserID), append(c.clients, a.ClientID)
+		c.actors, c.hasActors = append(c.actors, store.OrNull(a.Actor)), c.hasActors || a.Actor != ""
 		c.times = append(c.times, a.At.UTC().Truncate(time.Microsecond))
 		var key *string
 		var fingerprint []byte
@@ -350,6 +354,9 @@ func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
 	}
 	if !c.hasKeys { // unnest pads a missing column with nulls
 		c.keys, c.fingerprints = nil, nil
+	}
+	if !c.hasActors {
+		c.actors = nil
 	}
 	return c
 }

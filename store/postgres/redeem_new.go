@@ -87,7 +87,8 @@ func (db *DB) redeemNew(
 	b.Queue(waitBriefly)
 	b.Queue(lockStocks+` SKIP LOCKED`, p.ids)
 	b.Queue(insertNew, p.ids, p.attempts, p.approvals, p.from, p.to,
-		c.ids, c.perks, c.users, c.clients, c.times, statuses, metadata, c.keys, c.fingerprints,
+		c.ids, c.perks, c.users, c.clients, c.times, statuses, metadata, c.actors, c.keys,
+		c.fingerprints,
 	).Query(func(rows pgx.Rows) (err error) {
 		made, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
@@ -151,16 +152,17 @@ const insertNew = `
 	new AS MATERIALIZED (
 		SELECT * FROM unnest((SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::text[]), (SELECT $9::text[]),
 			(SELECT $10::timestamptz[]),
-			(SELECT $11::text[]), (SELECT $12::text[]), (SELECT $13::text[]), (SELECT $14::bytea[]))
-			AS a (id, perk_id, user_id, client_id, at, status, metadata, key, fingerprint)
+			(SELECT $11::text[]), (SELECT $12::text[]), (SELECT $13::text[]), (SELECT $14::text[]),
+			(SELECT $15::bytea[]))
+			AS a (id, perk_id, user_id, client_id, at, status, metadata, actor, key, fingerprint)
 		WHERE a.perk_id = ANY (ARRAY (SELECT id FROM unchanged))
 			AND (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL
 			AND (SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = a.perk_id
 				AND r.status <> 'rejected') IS NULL
 			AND (SELECT k.key FROM idempotency_keys AS k WHERE k.client_id = a.client_id AND k.key = a.key) IS NULL),
 	made AS (
-		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
-		SELECT id, perk_id, user_id, client_id, at, status, status, metadata FROM new),
+		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata, actor)
+		SELECT id, perk_id, user_id, client_id, at, status, status, metadata, actor FROM new),
 	kept AS (
 		INSERT INTO idempotency_keys (client_id, key, fingerprint, redemption_id, created_at)
 		SELECT client_id, key, fingerprint, id, at FROM new WHERE key IS NOT NULL ORDER BY client_id, key),

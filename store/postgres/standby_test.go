@@ -130,7 +130,7 @@ func TestTheHistoryOfAListingIncludesWhatItsClientHasWritten(t *testing.T) {
 	old := must(p.db.Position(t.Context()))(t)
 	p.await(old, true)
 	p.on(p.standby, `SELECT pg_wal_replay_pause()`)
-	noError(t, p.db.UpdateProperty(t.Context(), 1, store.ClientActor("owner"), at,
+	noError(t, p.db.UpdateProperty(t.Context(), 1, store.ClientActor("owner", ""), at,
 		func(record *store.PropertyRecord) error { record.Title = "Loft"; return nil }))
 	recent := must(p.db.Position(t.Context()))(t)
 

@@ -56,12 +56,12 @@ var dialect = &store.Dialect{
 	Indexed:      func(index string) string { return ` INDEXED BY ` + index },
 	AuditRedemptions: store.AuditSource{
 		Select: `
-			SELECT r.redeemed_at AS at, 0 AS source, r.row AS seq, '' AS actor, '' AS action, '' AS subject,
-				NULL AS before, NULL AS after,
+			SELECT r.redeemed_at AS at, 0 AS source, r.row AS seq, coalesce(r.actor, '') AS actor,
+				'' AS action, '' AS subject, NULL AS before, NULL AS after,
 				r.id, p.id AS perk, r.user_id, r.client_id, r.first_status, r.metadata, r.row AS redemption
 			FROM ` + redemptionsAndPerks,
 		// The + keeps SQLite from reading all redemptions of a client, of which a follower wants the last.
-		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `+r.client_id`},
+		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `+r.client_id`, "actor": `+r.actor`},
 	},
 	AuditEntries: store.AuditSource{
 		Select: `

@@ -123,9 +123,10 @@ func (s *session) makeRedemption(attempt store.RedeemAttempt, o *eligibility) (a
 		}
 	}
 	row, err := s.insert(`
-		INSERT INTO redemptions (id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)
-		VALUES ($1, $2, $3, $4, $5, $6, $6, $7)`,
-		made.ID, o.perk, made.UserID, attempt.ClientID, made.RedeemedAt, string(made.Status), string(made.Metadata))
+		INSERT INTO redemptions (id, perk, user_id, client_id, redeemed_at, first_status, status, metadata, actor)
+		VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)`,
+		made.ID, o.perk, made.UserID, attempt.ClientID, made.RedeemedAt, string(made.Status), string(made.Metadata),
+		store.OrNull(attempt.Actor))
 	if resultCode(err) == codes.SQLITE_CONSTRAINT {
 		err = fmt.Errorf("%w: %w", errNotNew, err)
 	}
@@ -154,7 +155,6 @@ func (s *session) createUser(attempt store.RedeemAttempt) error {
 	if err := s.exec(`INSERT INTO users (id) VALUES (?)`, attempt.UserID); err != nil {
 		return err
 	}
-	return store.Audit(s, attempt.At, store.ClientActor(attempt.ClientID), store.ActionCreateUser,
-		store.UserSubject(attempt.UserID),
-		nil, store.CreatedUser{ID: attempt.UserID, RedemptionID: attempt.ID})
+	return store.Audit(s, attempt.At, store.ClientActor(attempt.ClientID, attempt.Actor), store.ActionCreateUser,
+		store.UserSubject(attempt.UserID), nil, store.CreatedUser{ID: attempt.UserID, RedemptionID: attempt.ID})
 }

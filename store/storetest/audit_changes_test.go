@@ -130,7 +130,7 @@ var auditChangesTests = []test{
 		ctx, leave := context.WithCancel(f.ctx)
 		told := make(chan int, 10)
 		ctx = store.OnAudited(ctx, func(bytes int) { told <- bytes })
-		err := f.UpdateProperty(ctx, 1, store.ClientActor("owner"), now, func(p *store.PropertyRecord) error {
+		err := f.UpdateProperty(ctx, 1, store.ClientActor("owner", ""), now, func(p *store.PropertyRecord) error {
 			leave()
 			p.Title = "Newer"
 			return nil
@@ -141,7 +141,7 @@ var auditChangesTests = []test{
 		f.equal("bytes", <-told, len(`client/owner property.update property/1 {"title":"New"} {"title":"Newer"}`)-4)
 		f.must(f.update(1, retitle("Last"))) // after the first
 		ctx = store.OnAudited(f.ctx, func(bytes int) { told <- bytes })
-		f.must(f.UpdateProperty(ctx, 1, store.ClientActor("owner"), now, retitle("Last"))) // changes nothing
+		f.must(f.UpdateProperty(ctx, 1, store.ClientActor("owner", ""), now, retitle("Last"))) // changes nothing
 		f.equal("told again", len(told), 0)
 	}},
 	{"one changed field of a long listing is a short entry", func(f *fixture) {

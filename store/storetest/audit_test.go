@@ -20,8 +20,8 @@ var auditTests = []test{
 		f.addProperties(property(1, "owner"))
 		renamed := property(1, "owner", func(p *store.PropertyRecord) { p.Title = "New" })
 		title := asJSON(map[string]any{"title": "New"})
-		f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(1), retitle("New")))
-		f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(time.Second),
+		f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("owner", ""), now.Add(1), retitle("New")))
+		f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("owner", ""), now.Add(time.Second),
 			func(store.PropertyRecord) error { return nil }))
 		must(f.restore(1, func(r *store.PropertyRestoration) { r.At = now.Add(2 * time.Second) }))(f)
 		f.sameEntries("property/1", []store.AuditEntry{
@@ -180,6 +180,14 @@ var auditReadTests = []test{
 			{store.AuditQuery{Subject: "property/1", Last: 1}, []string{deleted}},
 			{store.AuditQuery{Actor: "client/shop"}, []string{made, other}},
 			{store.AuditQuery{Actor: "client/s*"}, []string{made, other}},
+			{store.AuditQuery{Actor: "client/shop/jo/2"}, []string{other}},
+			{store.AuditQuery{Actor: "client/shop/jo"}, []string{}},
+			{store.AuditQuery{Actor: "client/shop/*"}, []string{other}},
+			{store.AuditQuery{Actor: "client/shop/j*"}, []string{other}},
+			{store.AuditQuery{Actor: "client/a"}, []string{updated, deleted}},
+			{store.AuditQuery{Actor: "client/a", Last: 1}, []string{deleted}},
+			{store.AuditQuery{Actor: "client/a/jo"}, []string{updated}},
+			{store.AuditQuery{Actor: "client/a/j*"}, []string{updated}},
 			{store.AuditQuery{Actor: "client/*"}, []string{made, updated, other, deleted}},
 			{store.AuditQuery{Actor: "c*", Last: 2}, []string{other, deleted}},
 			{store.AuditQuery{Actor: "client/"}, []string{}},
@@ -241,14 +249,18 @@ func (f *fixture) fillAudit() {
 	redeem := func(perkID string, at time.Time) {
 		a := attempt(perkID, "ann")
 		a.At = at
+		if perkID == "p" {
+			a.Actor = "jo/2"
+		}
 		f.redeem(a)
 	}
 	redeem("m", hour(1))
 	must(f.DecideRedemption(f.ctx, "m-ann", store.Decision{Status: api.StatusApproved}, store.OperatorActor("ann"),
 		hour(2)))(f)
-	f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("a"), hour(3), retitle("New")))
+	f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("a", "jo"), hour(3), retitle("New")))
 	redeem("p", hour(4))
-	f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("a"), hour(5), func(store.PropertyRecord) error { return nil }))
+	f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("a", ""), hour(5),
+		func(store.PropertyRecord) error { return nil }))
 }
 
 // summaries are the action and subject of each entry.

@@ -15,7 +15,7 @@ var credentialTests = []test{
 			client("plain"),
 			{ID: "odd", Name: "Ünïcode 'n' more", Secret: store.SecretHash{31: 0xff},
 				Scopes:      api.Scopes{api.ScopePerksRead},
-				SandboxOnly: true, Disabled: true, CreatedAt: now},
+				SandboxOnly: true, NamesActors: true, Disabled: true, CreatedAt: now},
 			{ID: "bare", CreatedAt: now},
 			{ID: "full", CreatedAt: now, SecretAt: now.Add(time.Hour), ExpiresAt: now.Add(2 * time.Hour),
 				LastTokenAt: now.Add(3 * time.Hour), OldSecrets: []store.OldSecret{
@@ -146,22 +146,22 @@ var credentialTests = []test{
 		f.equal("a key is expired at its expiry", f.signingKeys(now.Add(3*time.Hour)), []store.SigningKey{c, b})
 		f.equal("the newest one is kept", f.signingKeys(now.Add(1000*time.Hour)), []store.SigningKey{c})
 	}},
-	{"a client's name and scopes are changed, each alone", func(f *fixture) {
+	{"a client's name, scopes and leave to name actors are changed, and nothing else", func(f *fixture) {
 		f.addClients("a", "b")
 		want := client("a")
 		want.Scopes = api.Scopes{api.ScopePerksRead}
 		got := must(f.UpdateClient(f.ctx, "a", store.ClientChange{Scopes: want.Scopes}, store.Operator, now))(f)
 		f.equal("with other scopes", got, want)
-		want.Name = "Another"
+		want.Name, want.NamesActors = "Another", true
 		for range 2 { // the second time nothing changes
-			got = must(f.UpdateClient(f.ctx, "a", store.ClientChange{Name: &want.Name}, store.Operator,
-				now.Add(time.Second)))(f)
-			f.equal("with another name", got, want)
+			got = must(f.UpdateClient(f.ctx, "a", store.ClientChange{Name: &want.Name, NamesActors: ptr(true)},
+				store.Operator, now.Add(time.Second)))(f)
+			f.equal("with another name, and leave to name actors", got, want)
 		}
 		clients := must(f.Clients(f.ctx))(f)
 		f.equal("clients", clients, []store.Client{want, client("b")})
 		narrow, first := want, client("a").Public()
-		narrow.Name = client("a").Name
+		narrow.Name, narrow.NamesActors = client("a").Name, false
 		entries := collect(f, f.Audit(f.ctx, store.AuditQuery{Subject: "client/a", Action: store.ActionUpdateClient}))
 		f.equal("entries", values(f, entries), values(f, []store.AuditEntry{
 			{At: now, Actor: store.Operator, Action: "client.update", Subject: "client/a", Before: asJSON(first),

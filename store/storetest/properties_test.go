@@ -146,7 +146,7 @@ func (f *fixture) property(id int64) store.PropertyRecord {
 }
 
 func (f *fixture) update(id int64, change func(*store.PropertyRecord) error) error {
-	return f.UpdateProperty(f.ctx, id, store.ClientActor("owner"), now, change)
+	return f.UpdateProperty(f.ctx, id, store.ClientActor("owner", ""), now, change)
 }
 
 // delete skips the check if it is nil.
@@ -154,7 +154,7 @@ func (f *fixture) delete(id int64, check func(store.PropertyRecord) error) error
 	if check == nil {
 		check = func(store.PropertyRecord) error { return nil }
 	}
-	return f.DeleteProperty(f.ctx, id, store.ClientActor("owner"), now, check)
+	return f.DeleteProperty(f.ctx, id, store.ClientActor("owner", ""), now, check)
 }
 
 // restore restores a listing for the operator.

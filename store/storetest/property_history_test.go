@@ -20,7 +20,7 @@ var propertyHistoryTests = []test{
 		f.addClients("owner")
 		id := f.create(creation("owner", "")).Property.ID
 		created := f.property(id)
-		f.must(f.UpdateProperty(f.ctx, id, store.ClientActor("owner"), hour(1), retitle("Newer")))
+		f.must(f.UpdateProperty(f.ctx, id, store.ClientActor("owner", ""), hour(1), retitle("Newer")))
 		updated := f.property(id)
 		imported := property(id, "owner", titled("Imported"), inCity("York"))
 		for range 2 { // the second changes nothing
@@ -305,7 +305,7 @@ var propertyHistoryTests = []test{
 		f.must(f.update(1, retitle("Second")))
 		second := f.property(1)
 		under := func(key string, with ...func(*store.PropertyRestoration)) (store.RestoredProperty, error) {
-			r := store.PropertyRestoration{ID: 1, By: store.ClientActor("owner"), ClientID: "owner", At: now,
+			r := store.PropertyRestoration{ID: 1, By: store.ClientActor("owner", ""), ClientID: "owner", At: now,
 				Key: &store.IdempotencyKey{Key: key}}
 			for _, change := range with {
 				change(&r)

@@ -207,6 +207,41 @@ var redemptionTests = []test{
 		f.equal("the error is that of the check", errors.Is(err, refusal), true)
 		f.equal("unchanged", must(f.Redemption(f.ctx, "p-ann"))(f), before)
 	}},
+	{"a redemption and its last decision keep who made them, and a replay is the first reply", func(f *fixture) {
+		f.addPerks(perk("p", manual))
+		first := keyed(creating(attempt("p", "ann")), "r-1", "key", 1)
+		first.Actor = "Jo / till 2"
+		f.redeem(first)
+		again := keyed(first, "r-2", "key", 1)
+		again.Actor = "eve"
+		replay := f.redeem(again)
+		f.equal("replay", []any{replay.Replayed, replay.Redemption.ID}, []any{true, "r-1"})
+		record := must(f.Redemption(f.ctx, "r-1"))(f)
+		f.equal("redeemed by", record.Actor, &first.Actor)
+		f.equal("undecided", []any{record.DecidedBy, record.DecidedActor}, []any{(*string)(nil), (*string)(nil)})
+		for _, decision := range []struct {
+			status           api.RedemptionStatus
+			by               store.Actor
+			clientID, person *string
+		}{
+			{api.StatusApproved, store.ClientActor("back", "bob/2"), ptr("back"), ptr("bob/2")},
+			{api.StatusVoided, store.ClientActor("lead", ""), ptr("lead"), nil},
+		} {
+			decided := must(f.DecideRedemption(f.ctx, "r-1", store.Decision{Status: decision.status}, decision.by,
+				now))(f)
+			f.equal("decided by", []any{decided.Actor, decided.DecidedBy, decided.DecidedActor},
+				[]any{&first.Actor, decision.clientID, decision.person})
+			f.equal("read again", must(f.Redemption(f.ctx, "r-1"))(f), decided)
+		}
+		var actors []store.Actor
+		for _, action := range []string{"user.create", "redemption.*"} {
+			for _, entry := range collect(f, f.Audit(f.ctx, store.AuditQuery{Action: action})) {
+				actors = append(actors, entry.Actor)
+			}
+		}
+		f.equal("audit", actors, []store.Actor{"client/shop/Jo / till 2", "client/shop/Jo / till 2",
+			"client/back/bob/2", "client/lead"})
+	}},
 	{"a decision is final, and so is an automatic approval", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("a"), perk("m", manual), perk("n", manual, stock(1)))
@@ -228,10 +263,13 @@ var redemptionTests = []test{
 		records := f.manyRedemptions()
 		for name, query := range map[string]store.RedemptionQuery{
 			"all": {}, "of a client": {ClientID: "desk"},
-			"of a perk":             {RedemptionFilter: api.RedemptionFilter{PerkID: "manual"}},
-			"of a user":             {RedemptionFilter: api.RedemptionFilter{UserID: "user3"}},
-			"of an unknown user":    {RedemptionFilter: api.RedemptionFilter{UserID: "nobody"}},
-			"of an unknown perk":    {RedemptionFilter: api.RedemptionFilter{PerkID: "none"}},
+			"of a perk":          {RedemptionFilter: api.RedemptionFilter{PerkID: "manual"}},
+			"of a user":          {RedemptionFilter: api.RedemptionFilter{UserID: "user3"}},
+			"of an unknown user": {RedemptionFilter: api.RedemptionFilter{UserID: "nobody"}},
+			"of an unknown perk": {RedemptionFilter: api.RedemptionFilter{PerkID: "none"}},
+			"of an actor":        {RedemptionFilter: api.RedemptionFilter{Actor: "ann"}},
+			"of an actor of a client": {ClientID: "shop", RedemptionFilter: api.RedemptionFilter{Actor: "ann/b",
+				PerkID: "auto"}},
 			"that cannot be stored": {RedemptionFilter: api.RedemptionFilter{PerkID: "a\x00"}},
 			"pending":               {RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}},
 			"approved":              {RedemptionFilter: api.RedemptionFilter{Status: api.StatusApproved}},
@@ -240,7 +278,7 @@ var redemptionTests = []test{
 			"since":                 {RedemptionFilter: api.RedemptionFilter{Since: now.Add(2 * time.Minute)}},
 			"until":                 {RedemptionFilter: api.RedemptionFilter{Until: now.Add(2 * time.Minute)}},
 			"everything": {ClientID: "desk", RedemptionFilter: api.RedemptionFilter{PerkID: "manual", UserID: "user1",
-				Status: api.StatusApproved, Since: now, Until: now.Add(time.Minute)}},
+				Actor: "ann", Status: api.StatusApproved, Since: now, Until: now.Add(time.Minute)}},
 		} {
 			query.AnyUser = true
 			for _, query.Sort = range [][]api.SortKey{asc("redeemed_at"), desc("redeemed_at")} {
@@ -347,6 +385,7 @@ func (f *fixture) manyRedemptions() (all []api.RedemptionRecord) {
 		for j, perkID := range []string{"auto", "manual"} {
 			a := attempt(perkID, user)
 			a.ClientID, a.At = []string{"shop", "desk"}[i%2], now.Add(time.Duration(i/3)*time.Minute)
+			a.Actor = []string{"", "ann", "Ann", "ann/b"}[(i/2+j)%4]
 			f.redeem(a)
 			switch {
 			case j == 0 && i%3 == 0:
@@ -367,6 +406,7 @@ func selected(records []api.RedemptionRecord, query store.RedemptionQuery) []str
 	records = slices.DeleteFunc(slices.Clone(records), func(r api.RedemptionRecord) bool {
 		return query.ClientID != "" && r.ClientID != query.ClientID || query.PerkID != "" && r.PerkID != query.PerkID ||
 			query.UserID != "" && r.UserID != query.UserID || query.Status != "" && r.Status != query.Status ||
+			query.Actor != "" && actorOf(r) != query.Actor ||
 			r.RedeemedAt.Before(query.Since) || !query.Until.IsZero() && !r.RedeemedAt.Before(query.Until)
 	})
 	slices.SortFunc(records, func(a, b api.RedemptionRecord) int {
@@ -380,6 +420,14 @@ func selected(records []api.RedemptionRecord, query store.RedemptionQuery) []str
 		ids = append(ids, r.ID)
 	}
 	return ids
+}
+
+// actorOf returns who made a redemption, or "".
+func actorOf(r api.RedemptionRecord) string {
+	if r.Actor == nil {
+		return ""
+	}
+	return *r.Actor
 }
 
 // walkRedemptions returns the ids of a list, page by page.

@@ -14,13 +14,13 @@ import (
 var reportTests = []test{
 	{"every report counts what a second opinion counts", func(f *fixture) {
 		records := f.redemptionsInCities()
-		for _, clientID := range []string{"", "desk", "nobody"} {
+		for _, of := range [][2]string{{}, {"desk"}, {"nobody"}, {"", "ann"}, {"desk", "Ann"}} {
 			for _, since := range []time.Time{now.AddDate(0, 0, -1), now, now.Add(26 * time.Hour),
 				now.AddDate(0, 0, 9)} {
 				for _, until := range []time.Time{since.Add(time.Hour), now.AddDate(0, 0, 3), now.AddDate(0, 0, 40)} {
 					for _, by := range api.ReportDimensions() {
-						query := store.ReportQuery{By: by, ClientID: clientID, Since: since, Until: until,
-							Within: time.Minute}
+						query := store.ReportQuery{By: by, ClientID: of[0], Actor: of[1], Since: since,
+							Until: until, Within: time.Minute}
 						f.equal(fmt.Sprintf("%+v", query), must(f.ReportRedemptions(f.ctx, query))(f),
 							reported(records, query))
 					}
@@ -71,6 +71,7 @@ func (f *fixture) redemptionsInCities() []api.RedemptionRecord {
 		for j := range min(i, 5) {
 			a := attempt(fmt.Sprint("perk", j), user)
 			a.ClientID, a.At = []string{"shop", "desk"}[(i+j)%2], now.Add(time.Duration(i*j)*3*time.Hour)
+			a.Actor = []string{"", "ann", "Ann"}[i%3]
 			f.redeem(a)
 			switch (i + j) % 4 {
 			case 1:
@@ -90,9 +91,13 @@ func (f *fixture) redemptionsInCities() []api.RedemptionRecord {
 func reported(records []api.RedemptionRecord, query store.ReportQuery) api.Report {
 	report := api.Report{Data: []api.ReportRow{},
 		Meta: api.ReportMeta{By: query.By, Since: query.Since, Until: query.Until}}
+	fold := store.Fold
+	if query.By == api.ReportByActor {
+		fold = func(name string) string { return name }
+	}
 	add := func(key string, title *string, counts api.RedemptionCounts) {
 		at := slices.IndexFunc(report.Data,
-			func(row api.ReportRow) bool { return store.Fold(row.Key) == store.Fold(key) })
+			func(row api.ReportRow) bool { return fold(row.Key) == fold(key) })
 		if at < 0 {
 			at = len(report.Data)
 			report.Data = append(report.Data, api.ReportRow{Key: key, Title: title})
@@ -112,7 +117,7 @@ func reported(records []api.RedemptionRecord, query store.ReportQuery) api.Repor
 	}
 	for _, r := range records {
 		if query.ClientID != "" && r.ClientID != query.ClientID || r.RedeemedAt.Before(query.Since) ||
-			!r.RedeemedAt.Before(query.Until) {
+			!r.RedeemedAt.Before(query.Until) || query.Actor != "" && actorOf(r) != query.Actor {
 			continue
 		}
 		counts := api.RedemptionCounts{Total: 1}
@@ -128,11 +133,13 @@ func reported(records []api.RedemptionRecord, query store.ReportQuery) api.Repor
 			add(r.PerkID, &title, counts)
 		case api.ReportByCity:
 			add(cities[r.PerkID[len("perk")]-'0'], nil, counts)
+		case api.ReportByActor:
+			add(actorOf(r), nil, counts)
 		}
 	}
-	if query.By == api.ReportByPerk || query.By == api.ReportByCity {
+	if query.By != api.ReportByDay && query.By != api.ReportByStatus {
 		slices.SortFunc(report.Data, func(a, b api.ReportRow) int {
-			return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(store.Fold(a.Key), store.Fold(b.Key)))
+			return cmp.Or(cmp.Compare(b.Total, a.Total), strings.Compare(fold(a.Key), fold(b.Key)))
 		})
 	}
 	return report
