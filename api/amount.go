@@ -120,46 +120,76 @@ func (d Decimal) String() string {
 	return sign + digits[:point] + "." + digits[point:]
 }
 
-// Changes are what to do with fields of listings: to set them, or to change an amount by what it is: +5%, -5%, +12.50,
+// Arithmetic is what changes the amounts of a kind of record: its fields with numbers that are never negative.
+type Arithmetic[R any, P patchOf[R]] struct {
+	amounts, fields func() []string // names
+	parse           func([]Member) (P, error)
+	changes         func(before, after R) P
+	texts           func(of R, name string) []string
+}
+
+type patchOf[R any] interface {
+	Fields() []string
+	Apply(to *R)
+}
+
+// PropertyAmounts changes the price, the deposit and the numbers of rooms of listings.
+var PropertyAmounts = &Arithmetic[Property, PropertyPatch]{
+	amounts: func() (names []string) {
+		for _, field := range requiredNumbers {
+			names = append(names, field.Name)
+		}
+		return names
+	},
+	fields: PropertyPatchFields, parse: ParsePropertyPatch, changes: PropertyChanges, texts: Property.Texts,
+}
+
+// Changes are what to do with fields of records: to set them, or to change an amount by what it is: +5%, -5%, +12.50,
 // -12.50 or *1.05.
-type Changes struct {
-	set   PropertyPatch
+type Changes[R any, P patchOf[R]] struct {
+	of    *Arithmetic[R, P]
+	set   P
 	amend []amendment
 	step  Decimal // to which changed amounts are rounded; 0 is exact
 }
 
 // amendment changes an amount to itself times the factor and plus the term.
 type amendment struct {
-	field        *propertyField
+	field        string
 	factor, term Decimal
 }
 
-// RelativeHelp says which values of Changes are relative.
-const RelativeHelp = "price_pw, deposit, bedrooms and bathrooms also take a change of what they are: +5%, -5%, " +
-	"+12.50, -12.50 or *1.05"
+// Help says which values of Changes are relative.
+func (a *Arithmetic[R, P]) Help() string {
+	names, takes := a.amounts(), "takes a change of what it is"
+	if last := len(names) - 1; last > 0 {
+		names = []string{strings.Join(names[:last], ", "), names[last]}
+		takes = "take a change of what they are"
+	}
+	return strings.Join(names, " and ") + " also " + takes + ": +5%, -5%, +12.50, -12.50 or *1.05"
+}
 
 var anyAmendment = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([-+*])((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)(%?)$`)
 })
 
-// IsRelative tells whether ParseChanges reads the value of a field as a change of what the field is. Only amounts,
-// which are never negative, have such values: -1.55 is a longitude.
-func IsRelative(m Member) bool {
+// IsRelative tells whether Parse reads the value of a field as a change of what the field is. Only amounts, which are
+// never negative, have such values: -1.55 is a longitude.
+func (a *Arithmetic[R, P]) IsRelative(m Member) bool {
 	var text string
-	return IsAmount(m.Name) && m.Value.Text(&text) == "" && strings.IndexAny(text, "+-*") == 0
+	return a.IsAmount(m.Name) && m.Value.Text(&text) == "" && strings.IndexAny(text, "+-*") == 0
 }
 
-// IsAmount tells whether a field of a listing is a number that is never negative.
-func IsAmount(field string) bool {
-	return slices.ContainsFunc(requiredNumbers, func(f *propertyField) bool { return f.Name == field })
-}
+// IsAmount tells whether a field is a number that is never negative.
+func (a *Arithmetic[R, P]) IsAmount(field string) bool { return slices.Contains(a.amounts(), field) }
 
-// ParseChanges reads changes, and the step to which amounts are rounded, "" for none. The error is as that of
+// Parse reads changes, and the step to which amounts are rounded, "" for none. The error is as that of
 // ParsePropertyPatch.
-func ParseChanges(members []Member, round string) (c Changes, err error) {
+func (a *Arithmetic[R, P]) Parse(members []Member, round string) (c Changes[R, P], err error) {
+	c.of = a
 	fields, plain := FieldErrors{}, []Member{}
 	for _, m := range members {
-		if !IsRelative(m) {
+		if !a.IsRelative(m) {
 			plain = append(plain, m)
 			continue
 		}
@@ -168,7 +198,7 @@ func ParseChanges(members []Member, round string) (c Changes, err error) {
 		fields.check(m.Name, problem)
 		fields.checkRepeated(m)
 	}
-	c.set, err = ParsePropertyPatch(plain)
+	c.set, err = a.parse(plain)
 	if invalid, is := errors.AsType[*Error](err); is {
 		maps.Copy(fields, invalid.Fields)
 	}
@@ -177,7 +207,7 @@ func ParseChanges(members []Member, round string) (c Changes, err error) {
 		if c.step, _ = ParseDecimal(price.String()); err != nil || c.step.Sign() == 0 {
 			fields.Add("round", "must be an amount above 0, such as 0.50")
 		} else if len(c.amend) == 0 {
-			fields.Add("round", "needs a change to round, such as price_pw=+5%%")
+			fields.Add("round", "needs a change to round, such as %s=+5%%", a.amounts()[0])
 		}
 	}
 	return c, fields.Err()
@@ -195,7 +225,7 @@ func parseAmendment(m Member) (a amendment, problem string) {
 	if parts[1] == "-" {
 		amount = Decimal{}.Minus(amount)
 	}
-	a = amendment{field: propertyFieldNamed(m.Name), factor: one, term: amount}
+	a = amendment{field: m.Name, factor: one, term: amount}
 	switch {
 	case parts[1] == "*":
 		a.factor, a.term = amount, Decimal{}
@@ -206,17 +236,20 @@ func parseAmendment(m Member) (a amendment, problem string) {
 	return a, ""
 }
 
-// Of returns the patch that makes the changes to a listing, without the fields that are as they should be. An amount
+// Of returns the patch that makes the changes to a record, without the fields that are as they should be. An amount
 // keeps its decimals, and gets more only where it needs them: 120.50 plus 5 % is 126.525. The error says which fields
 // would break their rules, or lose digits.
-func (c Changes) Of(listing Property) (PropertyPatch, error) {
+func (c Changes[R, P]) Of(record R) (patch P, err error) {
+	if c.of == nil {
+		return patch, nil
+	}
 	fields, members := FieldErrors{}, []Member{}
 	amounts := map[string]Decimal{}
 	for _, a := range c.amend {
-		name := a.field.Name
-		now, isNumber := NumberOf(listing, name)
+		name := a.field
+		now, isNumber := c.of.NumberOf(record, name)
 		if !isNumber {
-			fields.Add(name, "is %.60q, not a number; set it to a value", strings.Join(listing.Texts(name), ", "))
+			fields.Add(name, "is %.60q, not a number; set it to a value", strings.Join(c.of.texts(record, name), ", "))
 			continue
 		}
 		amount, least := now.Times(a.factor).Plus(a.term), max(now.decimals, a.term.decimals)
@@ -227,31 +260,37 @@ func (c Changes) Of(listing Property) (PropertyPatch, error) {
 		amounts[name] = amount
 		members = append(members, Member{Name: name, Value: TextValue(amount.String())})
 	}
-	amended, err := ParsePropertyPatch(members)
+	amended, err := c.of.parse(members)
 	if invalid, is := errors.AsType[*Error](err); is {
 		for name, problems := range invalid.Fields {
 			fields.Add(name, "would be %.60s, and %s", amounts[name], strings.Join(problems, ", "))
 		}
 	}
-	after := listing.With(c.set).With(amended)
+	after := record
+	c.set.Apply(&after)
+	amended.Apply(&after)
 	for name, amount := range amounts {
-		if kept, _ := NumberOf(after, name); len(fields[name]) == 0 && kept.Cmp(amount) != 0 {
+		if kept, _ := c.of.NumberOf(after, name); len(fields[name]) == 0 && kept.Cmp(amount) != 0 {
 			fields.Add(name, "would be %.60s, which has more digits than the field keeps; round it", amount)
 		}
 	}
-	return PropertyChanges(listing, after), fields.Err()
+	return c.of.changes(record, after), fields.Err()
 }
 
-// Fields returns the names of the fields that are changed, in the order of Property.
-func (c Changes) Fields() []string {
+// Fields returns the names of the fields that are changed, in the order of the record.
+func (c Changes[R, P]) Fields() []string {
+	if c.of == nil {
+		return nil
+	}
 	names := c.set.Fields()
 	for _, a := range c.amend {
-		names = append(names, a.field.Name)
+		names = append(names, a.field)
 	}
-	return slices.DeleteFunc(PropertyPatchFields(), func(name string) bool { return !slices.Contains(names, name) })
+	isLeftOut := func(name string) bool { return !slices.Contains(names, name) }
+	return slices.DeleteFunc(slices.Clone(c.of.fields()), isLeftOut)
 }
 
-// NumberOf returns the number of a field of a listing; false if it has none.
-func NumberOf(listing Property, name string) (Decimal, bool) {
-	return ParseDecimal(strings.Join(listing.Texts(name), ""))
+// NumberOf returns the number of a field of a record; false if it has none.
+func (a *Arithmetic[R, P]) NumberOf(record R, name string) (Decimal, bool) {
+	return ParseDecimal(strings.Join(a.texts(record, name), ""))
 }

@@ -82,7 +82,7 @@ func TestAThousandSmallStepsLoseNothing(t *testing.T) {
 
 func changed(t *testing.T, listing api.Property, round, field, text string) (string, error) {
 	t.Helper()
-	changes, err := api.ParseChanges([]api.Member{{Name: field, Value: api.TextValue(text)}}, round)
+	changes, err := api.PropertyAmounts.Parse([]api.Member{{Name: field, Value: api.TextValue(text)}}, round)
 	if err != nil {
 		return "", err
 	}
@@ -121,7 +121,7 @@ func TestAmountsKeepTheirDigits(t *testing.T) {
 				c.field, c.now, c.change, c.round, got, err, c.want)
 		}
 	}
-	if patch, err := (api.Changes{}).Of(price("1")); err != nil || !patch.IsEmpty() {
+	if patch, err := (api.Changes[api.Property, api.PropertyPatch]{}).Of(price("1")); err != nil || !patch.IsEmpty() {
 		t.Errorf("no changes change %v, %v", patch.Fields(), err)
 	}
 }

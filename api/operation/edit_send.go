@@ -23,6 +23,7 @@ type EditKind[I ~string, R any, P Patch[R, P]] struct {
 	Parse   func([]api.Member) (P, error) // the error is CodeValidationFailed
 	Changes func(before, after R) P       // the change that makes before to after
 	Decode  func([]byte, *R) error        // what api.EncodeJSON wrote
+	Amounts *api.Arithmetic[R, P]
 
 	Get func(c *client.Client, ctx context.Context, id I) (record R, etag string, err error)
 	// Create makes a record, once for each idempotency key. Without an id, the service chooses one.
@@ -56,7 +57,9 @@ var Properties = &EditKind[api.PropertyID, api.Property, api.PropertyPatch]{
 	Name: "property", IDOf: api.Property.PropertyID,
 	Fields: sync.OnceValue(api.PropertyFields), Texts: api.Property.Texts,
 	Parse: api.ParsePropertyPatch, Changes: api.PropertyChanges, Decode: api.ReadProperty,
-	Get: (*client.Client).Property, Update: (*client.Client).UpdateProperty, Delete: (*client.Client).DeleteProperty,
+	Amounts: api.PropertyAmounts,
+	Get:     (*client.Client).Property, Update: (*client.Client).UpdateProperty,
+	Delete: (*client.Client).DeleteProperty,
 	Create: func(
 		c *client.Client, ctx context.Context, _ api.PropertyID, fields api.PropertyPatch, key string,
 	) (PropertyVersion, bool, error) {

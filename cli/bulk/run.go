@@ -383,10 +383,12 @@ type Work struct {
 
 // The names of works: the commands.
 const (
-	RedeemPerks       = "perk redeem"
-	CreateProperties  = "property create"
-	UpdateProperties  = "property update"
-	DeleteProperties  = "property delete"
-	RestoreProperties = "property restore"
-	undoRun           = "bulk undo"
+	RedeemPerks = "perk redeem"
+	undoRun     = "bulk undo"
 )
+
+// undoable are the works that can be undone.
+var undoable = []string{
+	RedeemPerks, "perk create", "perk update", "property create", "property update", "property delete",
+	"property restore",
+}

@@ -128,9 +128,8 @@ func (u Undo) open(path string, connection session.Connection) (*doneRows, error
 		unnamed := u.Flags
 		unnamed.Job = "" // an undo is named by the results that it undoes
 		is := func(name string) bool { return known.batch.mark() == u.mark(name, connection) }
-		works := []string{RedeemPerks, CreateProperties, UpdateProperties, DeleteProperties, RestoreProperties}
 		isUndo := known.batch.mark() == unnamed.mark(undoRun, connection)
-		if d.redeems = is(RedeemPerks); !isUndo && !slices.ContainsFunc(works, is) {
+		if d.redeems = is(RedeemPerks); !isUndo && !slices.ContainsFunc(undoable, is) {
 			return nil, command.Usagef("%s holds the results of another command, server, sandbox or job.", path)
 		}
 	}

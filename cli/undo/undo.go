@@ -36,7 +36,7 @@ You can undo an undo: perksctl bulk undo FILE.undo. A redemption that was voided
 		ValidArgsFunction: bulk.CompleteRun(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u.Check = func(done bulk.Actions) error { return check(done, reason, cmd.Flags().Changed("reason")) }
-			ofProperty := property.Undo()
+			ofProperty := property.Kind.Undo()
 			u.Task = func(made bulk.Result) (operation.Task, error) {
 				switch {
 				case made.Outcome == bulk.Unknown:

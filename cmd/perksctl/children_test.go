@@ -80,7 +80,7 @@ func TestStartedPrograms(t *testing.T) {
 	}
 	slices.Sort(found)
 	want := []string{
-		"cli/property/editor.go", "tui/command.go", "tui/desktop.go", "tui/screen/terminal.go",
+		"cli/record/editor.go", "tui/command.go", "tui/desktop.go", "tui/screen/terminal.go",
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("child processes are started in %q, want %q", found, want)

@@ -130,7 +130,7 @@ func TestWhatAQueryChangesIsTakenBack(t *testing.T) {
 	before := l.all()
 	words := []string{"property", "update", "--query", "city:leeds", "--set", "price_pw=+5%", "--set", "deposit=*1.5",
 		"--round", "0.50", "--max", fmt.Sprint(s.rows)}
-	changes, err := api.ParseChanges([]api.Member{{Name: "price_pw", Value: api.TextValue("+5%")},
+	changes, err := api.PropertyAmounts.Parse([]api.Member{{Name: "price_pw", Value: api.TextValue("+5%")},
 		{Name: "deposit", Value: api.TextValue("*1.5")}}, "0.50")
 	if err != nil {
 		t.Fatal(err)

@@ -45,9 +45,9 @@ var kind = &record.Kind[api.PropertyID, api.Property, api.PropertyPatch]{
 	ParseChanges: func(
 		members []api.Member, round string,
 	) (record.Changes[api.Property, api.PropertyPatch], error) {
-		return api.ParseChanges(members, round)
+		return api.PropertyAmounts.Parse(members, round)
 	},
-	IsAmount: api.IsAmount, NumberOf: api.NumberOf, WhyNot: whyNotOwn,
+	IsAmount: api.PropertyAmounts.IsAmount, NumberOf: api.PropertyAmounts.NumberOf, WhyNot: whyNotOwn,
 }
 
 // whyNotOwn says that a listing is another client's. Its history is for its owner alone, if the client may read it.

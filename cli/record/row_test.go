@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"encoding/json"
@@ -41,7 +41,7 @@ func TestParseUpdateRow(t *testing.T) {
 		"numbers as strings in json": {`{"propertyId":"42","bedrooms":"2"}`, `42  {"bedrooms":2}`},
 		"a version in json":          {`{"id":42,"title":"Loft","if_match":"*"}`, `42 * {"title":"Loft"}`},
 	} {
-		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
+		e, err := listings.parseUpdateRow(listings.updateColumns(), firstRow(t, test.file))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -87,7 +87,7 @@ func TestInvalidUpdateRows(t *testing.T) {
 			"owner is not a known field. The fields are propertyId, if_match, etag, title, description, address, " +
 				"city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
 	} {
-		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
+		e, err := listings.parseUpdateRow(listings.updateColumns(), firstRow(t, test.file))
 		if err == nil {
 			err = e.checkInvalid(operation.PropertySaving{HasCurrent: true})
 		}
@@ -97,7 +97,7 @@ func TestInvalidUpdateRows(t *testing.T) {
 		}
 	}
 	for _, file := range []string{"id,title\n42,\n", "id,if_match\n42,abc\n", `{"id":42}`} {
-		_, err := parseUpdateRow(updateColumns(), firstRow(t, file))
+		_, err := listings.parseUpdateRow(listings.updateColumns(), firstRow(t, file))
 		if api.CodeOf(err) != api.CodeValidationFailed || !strings.HasPrefix(err.Error(),
 			"Nothing to change: the row has none of title, ") {
 			t.Errorf("%q changes nothing: %v", file, err)
@@ -125,7 +125,7 @@ func TestParseDeleteRow(t *testing.T) {
 		"another service's": {"id\n7f3c/1\n", "7f3c/1 "},
 		"a null id":         {`{"id":null}`, "id must be a text or a number"},
 	} {
-		e, err := parseDeleteRow(deleteColumns(), firstRow(t, test.file))
+		e, err := listings.parseDeleteRow(listings.deleteColumns(), firstRow(t, test.file))
 		got := ""
 		if err == nil {
 			got = e.Subject() + " " + e.ETag
@@ -145,7 +145,7 @@ func TestParseDeleteRow(t *testing.T) {
 }
 
 // hasTarget tells whether a task has an id, and no ETag that a header cannot have.
-func hasTarget(t *task) bool {
+func hasTarget(t *listingTask) bool {
 	return api.AnyIDRule(string(t.ID)) == "" && (t.ETag == "" || command.EntityTagRule(t.ETag) == "")
 }
 
@@ -155,7 +155,7 @@ func FuzzParseUpdateRow(f *testing.F) {
 	f.Add(`{"id":1e3,"deposit":-0,"bedrooms":2.0,"if_match":"*"}`)
 	f.Fuzz(func(t *testing.T, file string) {
 		for _, row := range readable(file) {
-			e, err := parseUpdateRow(updateColumns(), row)
+			e, err := listings.parseUpdateRow(listings.updateColumns(), row)
 			if err != nil {
 				continue
 			}
@@ -189,7 +189,7 @@ func FuzzParseDeleteRow(f *testing.F) {
 	f.Add(`{"propertyId":42,"owner":"c","if_match":"W/\"x\""}`)
 	f.Fuzz(func(t *testing.T, file string) {
 		for _, row := range readable(file) {
-			e, err := parseDeleteRow(deleteColumns(), row)
+			e, err := listings.parseDeleteRow(listings.deleteColumns(), row)
 			if err == nil && !hasTarget(e) {
 				t.Errorf("%+v", e)
 			}

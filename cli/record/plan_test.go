@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"bytes"
@@ -19,13 +19,15 @@ import (
 // written is a plan that sets fields of listings to these texts.
 func written(t *testing.T, field string, texts ...string) (path string) {
 	t.Helper()
-	w := &planWriter{purpose: "property update at http://x: --set 'a, \"b\"'", changes: []string{field, "lat"}}
+	w := &planWriter[api.PropertyID, api.Property, api.PropertyPatch]{
+		kind: listings, purpose: "property update at http://x: --set 'a, \"b\"'", changes: []string{field, "lat"},
+	}
 	if err := w.open(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	for i, text := range texts {
 		now := client.Version[api.Property]{ETag: `W/"a,b"`, Record: api.Property{ID: int64(i + 1), Title: "=1+1"}}
-		changes, err := api.ParseChanges([]api.Member{{Name: field, Value: api.TextValue(text)}}, "")
+		changes, err := api.PropertyAmounts.Parse([]api.Member{{Name: field, Value: api.TextValue(text)}}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,14 +47,14 @@ func written(t *testing.T, field string, texts ...string) (path string) {
 }
 
 // tasksOf reads the rows of a plan as a run does.
-func tasksOf(t *testing.T, path string) (tasks []*task) {
+func tasksOf(t *testing.T, path string) (tasks []*listingTask) {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	work := workOf("property update", nil, parseUpdateRow)
+	work := listings.workOf("property update", nil, listings.parseUpdateRow)
 	for row, err := range rows.NewReader(file, rows.CSV).Rows() {
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +63,7 @@ func tasksOf(t *testing.T, path string) (tasks []*task) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tasks = append(tasks, made.(*task))
+		tasks = append(tasks, made.(*listingTask))
 	}
 	return tasks
 }
@@ -73,7 +75,7 @@ func TestAPlanKeepsEveryText(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("others can read the plan: %v, %v", info.Mode(), err)
 	}
-	p, err := readPlan(path)
+	p, err := listings.readPlan(path)
 	if err != nil || p.rows != int64(len(texts)) || p.purpose != "property update at http://x: --set 'a, \"b\"'" {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -108,11 +110,11 @@ func TestAnyEditOfAPlanIsNoticed(t *testing.T) {
 		if err := os.WriteFile(path, edited, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readPlan(path); !errors.As(err, new(*command.UsageError)) {
+		if _, err := listings.readPlan(path); !errors.As(err, new(*command.UsageError)) {
 			t.Errorf("%.200q is read: %v", edited, err)
 		}
 	}
-	if _, err := readPlan(t.TempDir()); !errors.As(err, new(*command.UsageError)) {
+	if _, err := listings.readPlan(t.TempDir()); !errors.As(err, new(*command.UsageError)) {
 		t.Errorf("a directory is read: %v", err)
 	}
 }
@@ -131,7 +133,7 @@ func TestAPlanReplacesNoFile(t *testing.T) {
 }
 
 func TestAPlanAddsUpItsAmounts(t *testing.T) {
-	p, err := readPlan(written(t, "price_pw", "120.50", "0.125"))
+	p, err := listings.readPlan(written(t, "price_pw", "120.50", "0.125"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"maps"
@@ -32,12 +32,12 @@ func priceOf(t testing.TB, digits string) api.Price {
 // readBack writes the property and reads it again, without and with notes.
 func readBack(t testing.TB, p api.Property) {
 	t.Helper()
-	plain, want, n := write("Property 42 at http://x", p), map[string]api.Value{}, notes{}
+	plain, want, n := listings.write("Property 42 at http://x", p), map[string]api.Value{}, notes{}
 	for _, field := range api.PropertyFields() {
 		want[field.Name], n[field.Name] = operation.Properties.Value(field, p), []string{"is wrong", `description: "`}
 	}
-	for _, text := range []string{plain, annotate(plain, n)} {
-		read := readYAML(text)
+	for _, text := range []string{plain, listings.annotate(plain, n)} {
+		read := listings.readYAML(text)
 		if read.syntax != nil || len(read.wrong) > 0 {
 			t.Fatalf("%v %v\n%s", read.syntax, read.wrong, text)
 		}
@@ -45,7 +45,7 @@ func readBack(t testing.TB, p api.Property) {
 			t.Fatalf("%s\n%s", diff, text)
 		}
 	}
-	if back := withoutNotes(annotate(plain, n)); back != plain {
+	if back := withoutNotes(listings.annotate(plain, n)); back != plain {
 		t.Fatalf("text without its notes differs:\n%s", back)
 	}
 }
@@ -100,13 +100,13 @@ lat: 53.75
 lng: null
 deposit: 1e+21
 `
-	if diff := cmp.Diff(want, write("Property 42 at http://x\x1b?y", p)); diff != "" {
+	if diff := cmp.Diff(want, listings.write("Property 42 at http://x\x1b?y", p)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestYAMLHasEveryField(t *testing.T) {
-	read := readYAML(write("", api.Property{Title: "a", PricePW: priceOf(t, "1")}))
+	read := listings.readYAML(listings.write("", api.Property{Title: "a", PricePW: priceOf(t, "1")}))
 	if diff := cmp.Diff(slices.Sorted(slices.Values(api.PropertyPatchFields())),
 		slices.Sorted(maps.Keys(read.values))); diff != "" {
 		t.Error(diff)
@@ -137,7 +137,7 @@ func TestReadYAMLChanges(t *testing.T) {
 		"description: ''": "",
 		"":                "", "# nothing": "", "title: &a Flat\ncity: *a": "city",
 	} {
-		read := readYAML(text)
+		read := listings.readYAML(text)
 		patch, wrong := changed(read, before)
 		changed := strings.Join(patch.Fields(), " ")
 		if read.syntax != nil || len(wrong) > 0 || changed != want || patch.IsEmpty() != (want == "") {
@@ -148,7 +148,7 @@ func TestReadYAMLChanges(t *testing.T) {
 
 func TestAmbiguousValuesAreText(t *testing.T) {
 	for _, word := range []string{"yes", "12:30", "007", "1e3", "2020-01-01", "0x10", "true", "1_0"} {
-		read := readYAML("title: " + word)
+		read := listings.readYAML("title: " + word)
 		if patch, wrong := changed(read, api.Property{}); patch.Title.Value != word {
 			t.Errorf("%s became %q (%v)", word, patch.Title.Value, wrong)
 		}
@@ -188,7 +188,7 @@ func TestReadYAMLErrors(t *testing.T) {
 		"title: a: b":                      "syntax",
 		"description: |\n  a\n b\ncity: c": "syntax",
 	} {
-		read := readYAML(text)
+		read := listings.readYAML(text)
 		_, wrong := changed(read, before)
 		got := wrong.String()
 		if read.syntax != nil {
@@ -206,31 +206,31 @@ func TestAnnotate(t *testing.T) {
 	n := notes{"": {"Look!"}, "price_pw": {"is wrong", "is too\nlong\x1b"}, "colour": {"is unknown"}, "title": {"is a"}}
 	want := "#! Look!\n#! is unknown\n# mine\n#! is a\ntitle: a\ndescription: |\n  b\n  #! not a note\n  c\n" +
 		"#! is wrong\n#! is too long\nprice_pw: 1\n"
-	once := annotate(text, n)
+	once := listings.annotate(text, n)
 	if diff := cmp.Diff(want, once); diff != "" {
 		t.Error(diff)
 	}
-	if twice := annotate(once, n); twice != once {
+	if twice := listings.annotate(once, n); twice != once {
 		t.Errorf("annotated twice:\n%s", twice)
 	}
-	if diff := cmp.Diff(text, annotate(once, notes{})); diff != "" {
+	if diff := cmp.Diff(text, listings.annotate(once, notes{})); diff != "" {
 		t.Error(diff)
 	}
 	flow := "{title: 'a\n\n  b', city:\n c}"
 	both := notes{"title": {"x"}, "city": {"y"}}
 	want = "{title: \"a\\nb\", city: c}"
-	if noted := readYAML(annotate(flow, both)); noted.syntax != nil ||
-		!cmp.Equal(noted.values, readYAML(want).values, cmp.AllowUnexported(api.Value{})) {
-		t.Errorf("%v\n%s", noted, annotate(flow, both))
+	if noted := listings.readYAML(listings.annotate(flow, both)); noted.syntax != nil ||
+		!cmp.Equal(noted.values, listings.readYAML(want).values, cmp.AllowUnexported(api.Value{})) {
+		t.Errorf("%v\n%s", noted, listings.annotate(flow, both))
 	}
-	broken := annotate("title: [\n", both)
+	broken := listings.annotate("title: [\n", both)
 	if broken != "#! y\n#! x\ntitle: [\n" {
 		t.Errorf("invalid YAML: %q", broken)
 	}
 }
 
 func TestSyntaxErrorHasTheLineOfTheFile(t *testing.T) {
-	read := readYAML("title: a\ncity: b: c\n")
+	read := listings.readYAML("title: a\ncity: b: c\n")
 	if got := read.sentence(1); read.line != 2 || !strings.HasPrefix(got, "line 3: ") {
 		t.Errorf("line %d: %s", read.line, got)
 	}
@@ -249,7 +249,7 @@ func FuzzYAMLRoundTrip(f *testing.F) {
 		p := api.Property{Title: text, Description: text + "\n" + image, City: image, Images: []string{image, text},
 			PricePW: price, Bedrooms: rooms, Lat: &lat, Deposit: lat}
 		readBack(t, p)
-		if patch, wrong := changed(readYAML(write("", p)), p); !patch.IsEmpty() || len(wrong) > 0 {
+		if patch, wrong := changed(listings.readYAML(listings.write("", p)), p); !patch.IsEmpty() || len(wrong) > 0 {
 			t.Errorf("the round trip changed fields: %+v %v", patch, wrong)
 		}
 	})
@@ -265,15 +265,15 @@ func FuzzReadYAML(f *testing.F) {
 	f.Add("? title\n: a\n? city\n")
 	f.Add("a: &a [*a]")
 	f.Fuzz(func(t *testing.T, text string) {
-		read := readYAML(withoutNotes(text))
+		read := listings.readYAML(withoutNotes(text))
 		n := notes{}
 		for field := range read.lines {
 			n[field] = []string{"a note"}
 		}
-		noted := readYAML(annotate(text, n))
+		noted := listings.readYAML(listings.annotate(text, n))
 		if read.syntax == nil && (noted.syntax != nil || !cmp.Equal(read.values, noted.values,
 			cmp.AllowUnexported(api.Value{}))) {
-			t.Errorf("notes change the values:\n%s\n%s", text, annotate(text, n))
+			t.Errorf("notes change the values:\n%s\n%s", text, listings.annotate(text, n))
 		}
 		changed(read, api.Property{})
 	})

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"cmp"
@@ -43,7 +43,7 @@ func newEntry(of api.PropertyVersion) entry {
 // widestInTable is the width of the longest value that a table shows in full, so that both sides of a change fit.
 const widestInTable = 24
 
-// historyView shows the versions of a listing. Their times are whole, because --as-of and --to take them.
+// historyView shows the versions of a record. Their times are whole, because --as-of and --to take them.
 var historyView = output.View{
 	Columns: []string{"at", "client_id", "action", "changes"}, Least: []string{"client_id"}, ID: "at",
 	Texts: map[string]func(json.RawMessage) string{"changes": func(value json.RawMessage) string {
@@ -53,29 +53,27 @@ var historyView = output.View{
 	}},
 }
 
-func newHistory(s *session.Session) *cobra.Command {
+// NewHistory makes the command history. long is what it says beside the actions of the kind.
+func (k *Kind[I, R, P]) NewHistory(s *session.Session, long string) *cobra.Command {
 	var flags list.Flags
+	line := "  perksctl " + k.Name + " history " + k.ExampleID
 	cmd := session.Writes[entry](s, &cobra.Command{
 		Use:   "history ID",
-		Short: "Show what changed in a property, when, and by whom",
-		Long: "Show the versions of a property of your client, the newest first: when it was created, imported,\n" +
-			"updated, deleted or restored, by which client (none for the operator), and what changed from what\n" +
-			"to what. Tables cut long values. It also works for a deleted property. property get --as-of and\n" +
-			"property restore --to take the times and ETags of the versions.",
-		Example: "  perksctl property history 42\n" +
-			"  perksctl property history 42 --all --output jsonl\n" +
-			"  perksctl property history 42 --limit 5 --jq '.[] | [.at, .etag, .changed]'",
+		Short: "Show what changed in a " + k.Name + ", when, and by whom",
+		Long:  long,
+		Example: line + "\n" + line + " --all --output jsonl\n" +
+			line + " --limit 5 --jq '.[] | [.at, .etag, .changed]'",
 		Args: func(cmd *cobra.Command, args []string) error {
-			_, invalid := parseIDs(args)
+			_, invalid := k.parseIDs(args)
 			return cmp.Or(command.Exactly("ID")(cmd, args), invalid)
 		},
-		ValidArgsFunction: completion.InOrder(completion.Properties(s, true)),
+		ValidArgsFunction: completion.InOrder(k.IDs(s, true)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := flags.Check(cmd); err != nil {
 				return err
 			}
 			return list.Connect(cmd, s, flags, historyView, nil, func(c *client.Client) client.Pages[entry] {
-				return historyOf(cmd.Context(), c, api.PropertyID(args[0]), flags.Options())
+				return k.historyOf(cmd.Context(), c, I(args[0]), flags.Options())
 			})
 		},
 	})
@@ -83,11 +81,11 @@ func newHistory(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func historyOf(
-	ctx context.Context, c *client.Client, id api.PropertyID, options client.ListOptions,
+func (k *Kind[I, R, P]) historyOf(
+	ctx context.Context, c *client.Client, id I, options client.ListOptions,
 ) client.Pages[entry] {
 	return func(yield func(api.Page[entry], error) bool) {
-		for page, err := range c.PropertyHistoryPages(ctx, id, options) {
+		for page, err := range k.Pages(c, ctx, id, options) {
 			shown := api.Page[entry]{Meta: page.Meta, Next: page.Next}
 			for _, of := range page.Data {
 				shown.Data = append(shown.Data, newEntry(of))

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"strings"
@@ -16,7 +16,7 @@ func TestConflictNotes(t *testing.T) {
 	e := operation.Properties.NewEdit("42", operation.PropertyVersion{Record: before})
 	e.Type("title", "Loft")
 	e.MeetDraft(operation.PropertyVersion{Record: theirs})
-	_, text, _ := strings.Cut(annotate(write("", e.Wanted()), conflictNotes(e)), "\n\n")
+	_, text, _ := strings.Cut(listings.annotate(listings.write("", e.Wanted()), listings.conflictNotes(e)), "\n\n")
 	want := `#! Somebody else changed this too. Yours is below; theirs is:
 #!   title: "House\nof \x1bcards"
 #! Before, it was:
@@ -29,7 +29,7 @@ description: ""
 	}
 	summary := "  title\n    before: Flat\n    theirs: House of cards\n    yours:  Loft\n" +
 		"  city\n    before: (empty)\n    theirs: York\n"
-	if diff := cmp.Diff(summary, changesByOthers(e)); diff != "" {
+	if diff := cmp.Diff(summary, listings.changesByOthers(e)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -37,7 +37,7 @@ description: ""
 func TestWriteDiff(t *testing.T) {
 	before := api.Property{Title: "Flat", Description: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n",
 		PricePW: priceOf(t, "1")}
-	after := readYAML("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\n" +
+	after := listings.readYAML("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\n" +
 		"description: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n")
 	patch, _ := changed(after, before)
 	s, _, _ := command.BufferedStreams("")
@@ -56,11 +56,11 @@ func TestWriteDiff(t *testing.T) {
 - lat: null
 + lat: 1.5
 `
-	if diff := cmp.Diff(want, writeDiff(s, patch, before)); diff != "" {
+	if diff := cmp.Diff(want, listings.writeDiff(s, patch, before)); diff != "" {
 		t.Error(diff)
 	}
 	s.Colour = true
-	if got := writeDiff(s, patch.Only("title"),
+	if got := listings.writeDiff(s, patch.Only("title"),
 		before); got != "\x1b[31m- title: Flat\x1b[0m\n\x1b[32m+ title: \"Loft\\x1b\"\x1b[0m\n" {
 		t.Errorf("%q", got)
 	}

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"cmp"
@@ -23,14 +23,14 @@ import (
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
-	"example.com/perks/cli/list"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
 
-// many changes or deletes the listings that a query finds. It freezes them in a plan, with their ETags, before the
+// many changes or deletes the records that a query finds. It freezes them in a plan, with their ETags, before the
 // first change; the plan is then the file of a bulk run. A plan can also be saved, and carried out later.
-type many struct {
+type many[I ~string, R any, P operation.Patch[R, P]] struct {
+	kind    *Kind[I, R, P]
 	session *session.Session
 
 	query, round, savePlan, plan string
@@ -38,11 +38,11 @@ type many struct {
 	yes                          bool
 
 	deletes bool
-	changes api.Changes
+	changes api.Changes[R, P]
 	words   []string // the changes as on a command line
 }
 
-// The flags of many listings.
+// The flags of many records.
 const (
 	queryFlag = "query"
 	roundFlag = "round"
@@ -53,28 +53,30 @@ const (
 
 const defaultMax = 1000
 
-const manyHelp = `With --query, %s your listings that a query finds, as property list does. They are read first,
-and frozen with their ETags in a plan, NAME.plan.csv, so each change is guarded: a listing that somebody
+func (k *Kind[I, R, P]) manyHelp(verb string) string {
+	return fmt.Sprintf(`With --query, %s %s that a query finds, as %s list does. They are read first,
+and frozen with their ETags in a plan, NAME.plan.csv, so each change is guarded: %s that somebody
 changes meanwhile fails (exit code 7) and stays as it is. You see examples and totals, and are asked;
 elsewhere --yes is needed. More than --max are refused. The same command again resumes the run. Once the
 run is done, it says so and sends nothing; to do it again, give it a name: --job NAME. --results is the
 directory for its files.
 
 --save-plan writes the plan and sends nothing; a spreadsheet can show it. --plan carries it out, after
-saying which listings have changed since. A plan that was edited, or that is for another command or
+saying which %s have changed since. A plan that was edited, or that is for another command or
 server, is refused.
 
-`
+`, verb, k.Mine, k.Name, k.One, k.All)
+}
 
-func (m *many) bind(cmd *cobra.Command) {
+func (m *many[I, R, P]) bind(cmd *cobra.Command) {
 	verb, _, _ := strings.Cut(cmd.Use, " ")
 	if m.deletes = verb == "delete"; !m.deletes {
 		verb = "change"
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&m.query, queryFlag, "", verb+" your listings that this `text` finds, such as city:leeds")
-	completion.Flag(cmd, queryFlag, completion.Query(api.PropertyFilterFields))
-	flags.IntVar(&m.max, maxFlag, defaultMax, "refuse more listings than this `number`")
+	flags.StringVar(&m.query, queryFlag, "", verb+" "+m.kind.Mine+" that this `text` finds, such as city:leeds")
+	completion.Flag(cmd, queryFlag, m.kind.CompleteQuery)
+	flags.IntVar(&m.max, maxFlag, defaultMax, "refuse more "+m.kind.All+" than this `number`")
 	flags.StringVar(&m.savePlan, saveFlag, "", "write what would be done to this `file`, and send nothing")
 	flags.StringVar(&m.plan, planFlag, "", "carry out the plan in this `file`")
 	completion.Flag(cmd, planFlag, completion.Files("csv"))
@@ -85,13 +87,13 @@ func (m *many) bind(cmd *cobra.Command) {
 	}
 }
 
-// isGiven tells whether the command is about many listings, and not about those in its arguments or in a file.
-func (m *many) isGiven(cmd *cobra.Command) bool {
+// isGiven tells whether the command is about many records, and not about those in its arguments or in a file.
+func (m *many[I, R, P]) isGiven(cmd *cobra.Command) bool {
 	return cmd.Flags().Changed(queryFlag) || cmd.Flags().Changed(planFlag)
 }
 
 // orArgs allows a query or a plan instead of the arguments.
-func (m *many) orArgs(arguments cobra.PositionalArgs) cobra.PositionalArgs {
+func (m *many[I, R, P]) orArgs(arguments cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		changed := cmd.Flags().Changed
 		given, others := "", []string{roundFlag, maxFlag, saveFlag}
@@ -99,7 +101,7 @@ func (m *many) orArgs(arguments cobra.PositionalArgs) cobra.PositionalArgs {
 		case changed(planFlag):
 			given, others = planFlag, append(others, "file", "format", "allow-empty", "from-file", command.IfMatchFlag,
 				queryFlag, "set")
-			for _, field := range api.PropertyPatchFields() {
+			for _, field := range m.kind.names() {
 				others = append(others, flagOf(field))
 			}
 		case changed(queryFlag):
@@ -126,11 +128,11 @@ func (m *many) orArgs(arguments cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // setChanges reads the changes.
-func (m *many) setChanges(typed []api.Member) (err error) {
+func (m *many[I, R, P]) setChanges(typed []api.Member) (err error) {
 	if len(typed) == 0 {
-		return command.Usagef("Nothing to change: give at least one field, such as --set price_pw=+5%%.")
+		return command.Usagef("Nothing to change: give at least one field, such as --set %s.", m.kind.ExampleSet)
 	}
-	m.changes, err = api.ParseChanges(api.JoinMembers(typed), m.round)
+	m.changes, err = m.kind.Amounts.Parse(api.JoinMembers(typed), m.round)
 	if invalid, is := errors.AsType[*api.Error](err); is {
 		return &command.UsageError{Message: "Nothing was changed, because some values are not valid.",
 			Fields: invalid.Fields}
@@ -150,23 +152,23 @@ func (m *many) setChanges(typed []api.Member) (err error) {
 }
 
 // name is the command, by which its results are told apart from others.
-func (m *many) name() string {
+func (m *many[I, R, P]) name() string {
 	if m.deletes {
-		return "property delete"
+		return m.kind.Name + " delete"
 	}
-	return "property update"
+	return m.kind.Name + " update"
 }
 
 // purpose says what a plan is for. The words are those of the command; without them, it is how every purpose of the
 // command and the server begins.
-func (m *many) purpose(c session.Connection, words ...string) string {
+func (m *many[I, R, P]) purpose(c session.Connection, words ...string) string {
 	return m.name() + " at " + c.APIURL + ": " + command.Quote(words)
 }
 
 // run carries out the command.
-func (m *many) run(cmd *cobra.Command, file *bulk.Flags) error {
+func (m *many[I, R, P]) run(cmd *cobra.Command, file *bulk.Flags) error {
 	flags := *file
-	if err := checkNotSandbox(m.session); err != nil {
+	if err := m.kind.checkMayChange(m.session); err != nil {
 		return err
 	}
 	connection, err := m.session.Connection()
@@ -176,7 +178,7 @@ func (m *many) run(cmd *cobra.Command, file *bulk.Flags) error {
 	if cmd.Flags().Changed(planFlag) {
 		return m.runPlan(cmd, flags, connection)
 	}
-	filter, err := list.ReadQuery(cmd, api.PropertyFilterFields)
+	find, err := m.kind.Find(cmd)
 	if err != nil {
 		return err
 	}
@@ -194,16 +196,16 @@ func (m *many) run(cmd *cobra.Command, file *bulk.Flags) error {
 	case isThere:
 		return m.resume(cmd.Context(), flags, connection, purpose)
 	case m.savePlan == "" && !flags.DryRun:
-		if err := m.mayAsk(cmd.Context(), "the properties that the query finds", connection); err != nil {
+		if err := m.mayAsk(cmd.Context(), "the "+m.kind.Plural+" that the query finds", connection); err != nil {
 			return err
 		}
 	}
-	return m.freeze(cmd.Context(), flags, connection, filter, purpose)
+	return m.freeze(cmd.Context(), flags, connection, find, purpose)
 }
 
 // place finds the names of the plan and of the results. Without a job's name they follow from what is done, so that the
 // same command resumes the run.
-func (m *many) place(flags *bulk.Flags, purpose string) error {
+func (m *many[I, R, P]) place(flags *bulk.Flags, purpose string) error {
 	if m.savePlan != "" {
 		flags.File = m.savePlan
 		return nil
@@ -223,14 +225,14 @@ func (m *many) place(flags *bulk.Flags, purpose string) error {
 }
 
 // mayAsk refuses a command that may not change anything, or would have to ask and cannot, before it reads anything.
-func (m *many) mayAsk(ctx context.Context, what string, c session.Connection) error {
+func (m *many[I, R, P]) mayAsk(ctx context.Context, what string, c session.Connection) error {
 	if !m.yes && !m.session.Streams.CanAsk() {
 		return command.Confirm(ctx, m.session.Streams, false, m.question(what, c))
 	}
 	return m.session.MayChange(ctx)
 }
 
-func (m *many) question(what string, c session.Connection) string {
+func (m *many[I, R, P]) question(what string, c session.Connection) string {
 	verb := "Update"
 	if m.deletes {
 		verb = "Delete"
@@ -239,7 +241,7 @@ func (m *many) question(what string, c session.Connection) string {
 }
 
 // ask shows what a plan does, and asks whether to do it.
-func (m *many) ask(ctx context.Context, p plan, c session.Connection) error {
+func (m *many[I, R, P]) ask(ctx context.Context, p plan, c session.Connection) error {
 	s := m.session.Streams
 	if m.yes {
 		for _, line := range p.sums() {
@@ -248,12 +250,12 @@ func (m *many) ask(ctx context.Context, p plan, c session.Connection) error {
 		return nil
 	}
 	s.Show(strings.Join(append(p.firstRows(), p.sums()...), "\n") + "\n")
-	return command.Confirm(ctx, s, false, m.question(display.Plural(p.rows, "property", "properties"), c))
+	return command.Confirm(ctx, s, false, m.question(m.kind.plural(p.rows), c))
 }
 
 // resume continues the run of a plan that the same command has made.
-func (m *many) resume(ctx context.Context, flags bulk.Flags, c session.Connection, purpose string) error {
-	p, err := readPlan(flags.File)
+func (m *many[I, R, P]) resume(ctx context.Context, flags bulk.Flags, c session.Connection, purpose string) error {
+	p, err := m.kind.readPlan(flags.File)
 	if err != nil {
 		return err
 	}
@@ -272,8 +274,8 @@ func (m *many) resume(ctx context.Context, flags bulk.Flags, c session.Connectio
 }
 
 // runPlan carries out a saved plan, after saying which of its rows do not fit any more.
-func (m *many) runPlan(cmd *cobra.Command, flags bulk.Flags, c session.Connection) error {
-	p, err := readPlan(m.plan)
+func (m *many[I, R, P]) runPlan(cmd *cobra.Command, flags bulk.Flags, c session.Connection) error {
+	p, err := m.kind.readPlan(m.plan)
 	if err != nil {
 		return err
 	}
@@ -289,7 +291,7 @@ func (m *many) runPlan(cmd *cobra.Command, flags bulk.Flags, c session.Connectio
 		if start.Done == start.Rows {
 			return nil
 		}
-		if err := m.mayAsk(ctx, "the properties of "+p.path, c); err != nil {
+		if err := m.mayAsk(ctx, "the "+m.kind.Plural+" of "+p.path, c); err != nil {
 			return err
 		}
 		left, misfits := int64(0), int64(0)
@@ -309,14 +311,14 @@ func (m *many) runPlan(cmd *cobra.Command, flags bulk.Flags, c session.Connectio
 }
 
 // carryOut is the bulk run of a plan.
-func (m *many) carryOut(
+func (m *many[I, R, P]) carryOut(
 	ctx context.Context, flags bulk.Flags, confirm func(context.Context, bulk.Start) error,
 ) error {
-	parse := parseUpdateRow
+	parse := m.kind.parseUpdateRow
 	if m.deletes {
-		parse = parseDeleteRow
+		parse = m.kind.parseDeleteRow
 	}
-	work := workOf(m.name(), planColumns(), parse)
+	work := m.kind.workOf(m.name(), m.kind.planColumns(), parse)
 	work.Confirm = confirm
 	return bulk.Run(ctx, m.session, flags, work)
 }
@@ -327,8 +329,8 @@ type frozen struct {
 	others                 string // how many that the query finds belong to others; "" for none
 }
 
-func (f frozen) tell(s *command.Streams) {
-	s.Note("The query finds %s of yours.", display.Plural(f.found, "property", "properties"))
+func (k *Kind[I, R, P]) tell(s *command.Streams, f frozen) {
+	s.Note("The query finds %s%s.", k.plural(f.found), k.Whose)
 	if f.others != "" {
 		s.Note("Left out, because others own them: %s.", f.others)
 	}
@@ -348,15 +350,16 @@ type planned struct {
 }
 
 // freeze makes the plan, and carries it out unless it is only to be saved or tried.
-func (m *many) freeze(
-	ctx context.Context, flags bulk.Flags, c session.Connection, filter api.PropertyFilter, purpose string,
+func (m *many[I, R, P]) freeze(
+	ctx context.Context, flags bulk.Flags, c session.Connection, find search[I, R], purpose string,
 ) error {
-	w := &planWriter{purpose: purpose, changes: m.changes.Fields()}
+	w := &planWriter[I, R, P]{kind: m.kind, purpose: purpose, changes: m.changes.Fields()}
 	isChanged := func(field string) bool { return slices.Contains(w.changes, field) }
-	if w.shows = []string{"title"}; m.deletes {
-		w.shows = []string{"title", "city", "price_pw"}
+	w.shows = m.kind.Shown
+	if !m.deletes {
+		w.shows = w.shows[:1]
 	}
-	w.shows = slices.DeleteFunc(w.shows, isChanged)
+	w.shows = slices.DeleteFunc(slices.Clone(w.shows), isChanged)
 	dir := filepath.Dir(flags.File)
 	if flags.DryRun {
 		dir = os.TempDir()
@@ -365,12 +368,12 @@ func (m *many) freeze(
 		return err
 	}
 	defer w.discard()
-	f, err := m.read(ctx, &flags, filter, w)
+	f, err := m.read(ctx, &flags, find, w)
 	if err != nil {
 		return err
 	}
 	s := m.session.Streams
-	if f.tell(s); w.rows == 0 {
+	if m.kind.tell(s, f); w.rows == 0 {
 		s.Note("There is nothing to change, and nothing was sent.")
 		return nil
 	}
@@ -382,7 +385,7 @@ func (m *many) freeze(
 		flags.File, flags.Format = temporary, "csv"
 		return m.carryOut(ctx, flags, nil)
 	}
-	p, err := readPlan(temporary)
+	p, err := m.kind.readPlan(temporary)
 	if err != nil {
 		return err
 	}
@@ -402,7 +405,7 @@ func (m *many) freeze(
 }
 
 // save gives a plan the name that was asked for.
-func (m *many) save(ctx context.Context, p plan, f frozen) error {
+func (m *many[I, R, P]) save(ctx context.Context, p plan, f frozen) error {
 	printer, err := output.New[planned](m.session.Output, m.session.Streams, output.View{ID: "plan"})
 	if err == nil {
 		err = rows.PlaceFile(p.path, m.savePlan)
@@ -423,21 +426,21 @@ func (m *many) save(ctx context.Context, p plan, f frozen) error {
 	return printer.Done(ctx, planned{m.savePlan, p.rows, f.unchanged})
 }
 
-// readTask reads a listing. It is a task of a batch that is only predicted, which reads many at once and keeps their
+// readTask reads a record. It is a task of a batch that is only predicted, which reads many at once and keeps their
 // order.
-type readTask struct {
-	*task
-	now operation.PropertySaving
+type readTask[I ~string, R any, P operation.Patch[R, P]] struct {
+	*task[I, R, P]
+	now operation.Saving[I, R, P]
 }
 
-func (r *readTask) Predict(ctx context.Context, c *client.Client) operation.Prediction {
+func (r *readTask[I, R, P]) Predict(ctx context.Context, c *client.Client) operation.Prediction {
 	r.now = r.Read(ctx, c)
 	return operation.Prediction{Err: r.now.ReadErr}
 }
 
-// read writes the rows of the listings that the query finds.
-func (m *many) read(
-	ctx context.Context, flags *bulk.Flags, filter api.PropertyFilter, w *planWriter,
+// read writes the rows of the records that the query finds.
+func (m *many[I, R, P]) read(
+	ctx context.Context, flags *bulk.Flags, find search[I, R], w *planWriter[I, R, P],
 ) (f frozen, err error) {
 	c, _, err := m.session.Connect()
 	if err != nil {
@@ -446,8 +449,8 @@ func (m *many) read(
 	batch := operation.Batch{
 		Connect: func() (*client.Client, error) { return c, nil }, Concurrency: flags.Concurrency, Rate: flags.Rate,
 	}
-	problems := api.FieldErrors{}
-	for row, err := range batch.Predict(ctx, m.found(ctx, c, filter)) {
+	problems, found := api.FieldErrors{}, find(ctx, c)
+	for row, err := range batch.Predict(ctx, m.rows(found)) {
 		if f.found++; err == nil && client.IsNotFound(row.Err) {
 			f.gone++
 			continue
@@ -455,45 +458,44 @@ func (m *many) read(
 		if err = cmp.Or(err, row.Err); err != nil {
 			return f, err
 		}
-		listing := row.Task.(*readTask)
-		now := listing.now.Current
-		fits := api.CheckFilter[api.PropertyFilter, api.Property](api.PropertyFilterFields, filter)
-		if fits.Page([]api.Property{now.Record}); len(fits.Ignored()) > 0 {
+		read := row.Task.(*readTask[I, R, P])
+		now := read.now.Current
+		if !found.Fits(now.Record) {
 			f.gone++
 			continue
 		}
 		if now.ETag == "" && !m.session.Unguarded {
 			return f, api.Errorf(client.CodeUnguarded, "This server gives no ETag of %s, so nothing would guard it. "+
-				"Nothing was sent. To change it all the same, add --unguarded.", name(listing.ID))
+				"Nothing was sent. To change it all the same, add --unguarded.", m.kind.Named(read.ID))
 		}
 		patch, err := m.changes.Of(now.Record)
 		if invalid, is := errors.AsType[*api.Error](err); is {
-			problems.Add(name(listing.ID), "%s", invalid.Fields)
+			problems.Add(m.kind.Named(read.ID), "%s", invalid.Fields)
 			continue
 		}
 		if patch.IsEmpty() && !m.deletes {
 			f.unchanged++
 			continue
 		}
-		if err := w.add(listing.ID, now, now.Record.With(patch)); err != nil {
+		if err := w.add(read.ID, now, with(now.Record, patch)); err != nil {
 			return f, err
 		}
 	}
 	if len(problems) > 0 {
-		return f, &command.UsageError{Message: "Nothing was changed, because some properties cannot take the change.",
-			Fields: problems}
+		return f, &command.UsageError{Message: "Nothing was changed, because some " + m.kind.Plural +
+			" cannot take the change.", Fields: problems}
 	}
-	if !filter.Own {
-		page, err := c.Properties(ctx, filter, client.ListOptions{PerPage: 1})
-		if counted := max(page.Meta.Total, page.Meta.MoreThan); err == nil && counted > f.found {
+	if found.All != nil {
+		meta, err := found.All()
+		if counted := max(meta.Total, meta.MoreThan); err == nil && counted > f.found {
 			f.others = display.Count(counted - f.found)
-			if page.Meta.MoreThan > 0 {
+			if meta.MoreThan > 0 {
 				f.others = "more than " + f.others
 			}
 		}
 	}
 	if f.found == 0 {
-		text := "The query finds none of your properties."
+		text := "The query finds " + m.kind.None + "."
 		if f.others != "" {
 			text += " Of others, it finds " + f.others + "."
 		}
@@ -502,36 +504,27 @@ func (m *many) read(
 	return f, nil
 }
 
-// found yields each listing of the client that fits the filter, and an error if there are too many.
-func (m *many) found(
-	ctx context.Context, c *client.Client, filter api.PropertyFilter,
-) iter.Seq2[*operation.Row, error] {
+// rows yields a row for each record that was found, and an error if there are too many.
+func (m *many[I, R, P]) rows(found Found[I, R]) iter.Seq2[*operation.Row, error] {
 	return func(yield func(*operation.Row, error) bool) {
-		filter.Own = true
-		check := api.CheckFilter[api.PropertyFilter, api.Property](api.PropertyFilterFields, filter)
-		seen := map[string]bool{} // listings that are created meanwhile move others to the next page
-		for page, err := range c.PropertyPages(ctx, filter, client.ListOptions{PerPage: api.MaxPerPage}) {
-			if check.Page(page.Data); err == nil {
-				err = list.Ignored(check)
-			}
+		seen := map[string]bool{} // records that are created meanwhile move others to the next page
+		for id, err := range found.IDs {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for _, listing := range page.Data {
-				id := listing.PropertyID()
-				if seen[id.Subject()] {
-					continue
-				}
-				if seen[id.Subject()] = true; len(seen) > m.max {
-					yield(nil, command.Usagef("The query finds more than %s of yours. Nothing was sent. Narrow it, or "+
-						"allow more: --%s NUMBER", display.Plural(int64(m.max), "property", "properties"), maxFlag))
-					return
-				}
-				saving := operation.PropertySaving{Kind: operation.Properties, ID: id}
-				if !yield(&operation.Row{Task: &readTask{task: &task{PropertySaving: saving}}}, nil) {
-					return
-				}
+			subject := m.kind.Subject(id)
+			if seen[subject] {
+				continue
+			}
+			if seen[subject] = true; len(seen) > m.max {
+				yield(nil, command.Usagef("The query finds more than %s%s. Nothing was sent. Narrow it, or "+
+					"allow more: --%s NUMBER", m.kind.plural(int64(m.max)), m.kind.Whose, maxFlag))
+				return
+			}
+			t := m.kind.newTask(m.kind.saving(id))
+			if !yield(&operation.Row{Task: &readTask[I, R, P]{task: &t}}, nil) {
+				return
 			}
 		}
 	}

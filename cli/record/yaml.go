@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"bytes"
@@ -31,20 +31,20 @@ const header = `# %s
 
 `
 
-// write writes a property as YAML, with a heading that says what it is.
-func write(heading string, p api.Property) string {
+// write writes a record as YAML, with a heading that says what it is.
+func (k *Kind[I, R, P]) write(heading string, record R) string {
 	text := fmt.Sprintf(header, display.Line(heading))
-	for _, name := range api.PropertyPatchFields() {
-		text += writeField(name, p)
+	for _, name := range k.names() {
+		text += k.writeField(name, record)
 	}
 	return text
 }
 
 // writeField writes one field with its line feed.
-func writeField(name string, p api.Property) string {
-	field, _ := api.PropertyFieldNamed(name)
-	text, texts := field.Name+":", p.Texts(field.Name)
-	_, isOdd := p.Odd[field.Name]
+func (k *Kind[I, R, P]) writeField(name string, record R) string {
+	field, _ := k.Field(name)
+	text, texts := field.Name+":", k.Texts(record, field.Name)
+	isOdd := k.IsOdd != nil && k.IsOdd(record, field.Name)
 	switch {
 	case field.Kind == api.ListField && len(texts) == 0:
 		text += " []"
@@ -156,11 +156,11 @@ type notes map[string][]string
 
 // annotate replaces the notes in a text. Each goes above its field, or to the top if the text does not have the field.
 // The rest of the text stays exactly as it is.
-func annotate(text string, n notes) string {
+func (k *Kind[I, R, P]) annotate(text string, n notes) string {
 	text = withoutNotes(text)
-	read := readYAML(text)
+	read := k.readYAML(text)
 	noted := n.insert(text, read.lines)
-	if read.syntax == nil && !reflect.DeepEqual(readYAML(noted).values, read.values) {
+	if read.syntax == nil && !reflect.DeepEqual(k.readYAML(noted).values, read.values) {
 		return n.insert(text, nil) // a comment there would become part of a value
 	}
 	return noted
@@ -196,7 +196,7 @@ type reading struct {
 }
 
 // readYAML reads an edited text. Ambiguous values, such as a bare yes, are read as text.
-func readYAML(text string) reading {
+func (k *Kind[I, R, P]) readYAML(text string) reading {
 	r := reading{values: map[string]api.Value{}, lines: map[string]int{}, wrong: api.FieldErrors{}}
 	root, err := parseOne(text)
 	switch {
@@ -207,10 +207,15 @@ func readYAML(text string) reading {
 		r.syntax = errors.New("the text must be fields, each as name: value")
 	default:
 		for i := 0; i+1 < len(root.Content); i += 2 {
-			r.read(root.Content[i], resolveAlias(root.Content[i+1]))
+			r.read(k.kindOf(root.Content[i].Value), root.Content[i], resolveAlias(root.Content[i+1]))
 		}
 	}
 	return r
+}
+
+func (k *Kind[I, R, P]) kindOf(name string) api.FieldKind {
+	field, _ := k.Field(name)
+	return field.Kind
 }
 
 // parseOne returns the only document of a text, nil if there is none.
@@ -240,18 +245,17 @@ func parseOne(text string) (*yaml.Node, error) {
 	return root, nil
 }
 
-func (r *reading) read(key, node *yaml.Node) {
-	field, _ := api.PropertyFieldNamed(key.Value)
-	if _, seen := r.lines[field.Name]; seen {
-		r.wrong.Add(field.Name, "is given more than once")
+func (r *reading) read(kind api.FieldKind, key, node *yaml.Node) {
+	if _, seen := r.lines[key.Value]; seen {
+		r.wrong.Add(key.Value, "is given more than once")
 		return
 	}
-	r.lines[field.Name] = key.Line
-	value, problem := readValue(field.Kind, node)
+	r.lines[key.Value] = key.Line
+	value, problem := readValue(kind, node)
 	if problem != "" {
-		r.wrong.Add(field.Name, "%s", problem)
+		r.wrong.Add(key.Value, "%s", problem)
 	}
-	r.values[field.Name] = value
+	r.values[key.Value] = value
 }
 
 // readValue reads the value of a field. Without a value, a text is empty, a list has no entries and a number is null.

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"cmp"
@@ -22,27 +22,27 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// The columns that guard a row: people write if_match, and property get exports etag.
+// The columns that guard a row: people write if_match, and get exports etag.
 const (
 	ifMatchColumn = "if_match"
 	etagColumn    = "etag"
 )
 
-// targetColumns are the columns that name a property and its version. A row with an empty ETag fails: its author meant
+// targetColumns are the columns that name a record and its version. A row with an empty ETag fails: its author meant
 // to guard it.
-func targetColumns() []bulk.Column {
+func (k *Kind[I, R, P]) targetColumns() []bulk.Column {
 	return []bulk.Column{
-		{Name: "propertyId", Aliases: []string{"id", "property_id"}, Required: true},
+		k.IDColumn,
 		{Name: ifMatchColumn, Empty: true},
 		{Name: etagColumn, Empty: true},
 	}
 }
 
-// readTarget reads which property a row is about and, if given, which version.
-func readTarget(values bulk.Row, problems api.FieldErrors) operation.PropertySaving {
-	e := operation.PropertySaving{Kind: operation.Properties}
-	id := values["propertyId"]
-	problem := id.PropertyID(&e.ID)
+// readTarget reads which record a row is about and, if given, which version.
+func (k *Kind[I, R, P]) readTarget(values bulk.Row, problems api.FieldErrors) operation.Saving[I, R, P] {
+	e := k.saving("")
+	id := values[k.IDColumn.Name]
+	problem := k.ReadID(id.Value, &e.ID)
 	if problem == "" {
 		problem = api.AnyIDRule(string(e.ID))
 	}
@@ -79,26 +79,27 @@ func readIfMatch(values bulk.Row, problems api.FieldErrors) string {
 	return cmp.Or(tags[ifMatchColumn], tags[etagColumn])
 }
 
-// updateColumns are the columns of a file of changes. None is ignored: an edited owner in an export must fail, as it
-// cannot be changed.
-func updateColumns() *bulk.KnownColumns {
-	known := &bulk.KnownColumns{Columns: targetColumns()}
-	for _, field := range api.PropertyPatchFields() {
+// updateColumns are the columns of a file of changes. Of properties none is ignored: an edited owner in an export must
+// fail, as it cannot be changed.
+func (k *Kind[I, R, P]) updateColumns() *bulk.KnownColumns {
+	known := &bulk.KnownColumns{Columns: k.targetColumns(), Ignored: k.Ignored}
+	for _, field := range k.names() {
 		known.Columns = append(known.Columns, bulk.Column{Name: field})
 	}
 	return known
 }
 
 // parseUpdateRow reads a row as a patch. An empty cell leaves its field as it is. CSV has no null, so the text null
-// clears a number that can be empty.
-func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
+// clears a field that can be empty.
+func (k *Kind[I, R, P]) parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (*task[I, R, P], error) {
 	values, err := known.Read(row)
 	if err != nil {
 		return nil, err
 	}
 	problems := api.FieldErrors{}
-	t := &task{PropertySaving: readTarget(values, problems), values: values}
-	patch, err := api.ParsePropertyPatch(fieldsOf(values))
+	t := k.newTask(k.readTarget(values, problems))
+	t.values = values
+	patch, err := k.Parse(k.fieldsOf(values))
 	if invalid, is := errors.AsType[*api.Error](err); is {
 		t.invalid = invalid.Fields
 	}
@@ -110,14 +111,14 @@ func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 	t.Patch = patch.Only(slices.DeleteFunc(patch.Fields(), isInvalid)...)
 	if t.Patch.IsEmpty() && t.invalid == nil {
 		return nil, api.Errorf(api.CodeValidationFailed,
-			"Nothing to change: the row has none of %s.", strings.Join(api.PropertyPatchFields(), ", "))
+			"Nothing to change: the row has none of %s.", strings.Join(k.names(), ", "))
 	}
-	return t, nil
+	return &t, nil
 }
 
-// fieldsOf returns the fields of a property that a row has.
-func fieldsOf(values bulk.Row) (members []api.Member) {
-	for _, field := range api.PropertyPatchFields() {
+// fieldsOf returns the fields of a record that a row has.
+func (k *Kind[I, R, P]) fieldsOf(values bulk.Row) (members []api.Member) {
+	for _, field := range k.names() {
 		if value, given := values[field]; given {
 			members = append(members, api.Member{Name: field, Value: value.Value})
 		}
@@ -125,34 +126,39 @@ func fieldsOf(values bulk.Row) (members []api.Member) {
 	return members
 }
 
-// deleteColumns are the columns of a file of properties to delete. They ignore the fields of an export, but no other
+// deleteColumns are the columns of a file of records to delete. They ignore the fields of an export, but no other
 // column: a misspelt if_match would guard nothing.
-func deleteColumns() *bulk.KnownColumns {
-	return &bulk.KnownColumns{Columns: targetColumns(), Ignored: append(api.PropertyPatchFields(), "owner")}
+func (k *Kind[I, R, P]) deleteColumns() *bulk.KnownColumns {
+	return &bulk.KnownColumns{Columns: k.targetColumns(), Ignored: append(k.names(), k.Exported...)}
 }
 
-func parseDeleteRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
+func (k *Kind[I, R, P]) parseDeleteRow(known *bulk.KnownColumns, row rows.Row) (*task[I, R, P], error) {
 	values, err := known.Read(row)
 	if err != nil {
 		return nil, err
 	}
 	problems := api.FieldErrors{}
-	t := &task{PropertySaving: readTarget(values, problems)}
+	t := k.newTask(k.readTarget(values, problems))
 	t.Delete = true
-	return t, problems.Err()
+	return &t, problems.Err()
 }
 
 // task is the change that a row asks for.
-type task struct {
-	operation.PropertySaving
+type task[I ~string, R any, P operation.Patch[R, P]] struct {
+	operation.Saving[I, R, P]
+	kind    *Kind[I, R, P]
 	values  bulk.Row
 	invalid api.FieldErrors // of values, which may still be what the service wrote itself
 	service *serviceOfRows  // nil outside a run
 
-	before  *api.Property      // what the row changes; nil where the service's history tells
-	left    *api.PropertyPatch // the values to change, where no ETag guards them; may be nil
-	repeats bool               // an earlier request may have made the change, after since by this computer's clock
+	before  *R   // what the row changes; nil where the service's history tells
+	left    *P   // the values to change, where no ETag guards them; may be nil
+	repeats bool // an earlier request may have made the change, after since by this computer's clock
 	since   time.Time
+}
+
+func (k *Kind[I, R, P]) newTask(saving operation.Saving[I, R, P]) task[I, R, P] {
+	return task[I, R, P]{Saving: saving, kind: k}
 }
 
 // serviceOfRows is what the rows of a run know of the service.
@@ -162,17 +168,18 @@ type serviceOfRows struct {
 	keepsNoHistory bool
 }
 
-// lacksHistory tells whether the service keeps no history of listings, so that the run has to note what each was. It
-// asks once, about the listing of the first row.
-func (s *serviceOfRows) lacksHistory(ctx context.Context, c *client.Client, id api.PropertyID) (bool, error) {
+// lacksHistory tells whether the service keeps no history of records, so that the run has to note what each was. It
+// asks once, about the record of the first row.
+func (t *task[I, R, P]) lacksHistory(ctx context.Context, c *client.Client) (bool, error) {
+	s := t.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isAsked {
 		return s.keepsNoHistory, nil
 	}
-	_, err := c.PropertyHistory(ctx, id, client.ListOptions{PerPage: 1})
+	_, err := t.kind.History(ctx, c, t.ID, client.ListOptions{PerPage: 1})
 	s.keepsNoHistory = client.IsUnsupported(err)
-	if s.isAsked = err == nil || isRefusal(err); s.isAsked { // such as of a listing of somebody else
+	if s.isAsked = err == nil || isRefusal(err); s.isAsked { // such as of a record of somebody else
 		err = nil
 	}
 	return s.keepsNoHistory, err
@@ -184,11 +191,11 @@ func isRefusal(err error) bool {
 	return is && !refused.LoginNeeded() && !operation.IsFailing(err)
 }
 
-// Subject is the property: rows that spell its id in two ways run one after the other too.
-func (t *task) Subject() string { return t.ID.Subject() }
+// Subject is the record: rows that spell its id in two ways run one after the other too.
+func (t *task[I, R, P]) Subject() string { return t.kind.Subject(t.ID) }
 
 // Send needs no idempotency key: repeating an update or a deletion changes nothing.
-func (t *task) Send(ctx context.Context, c *client.Client, _ string) (_ operation.Outcome, _ bool, err error) {
+func (t *task[I, R, P]) Send(ctx context.Context, c *client.Client, _ string) (_ operation.Outcome, _ bool, err error) {
 	if t.invalid != nil {
 		now := t.Read(ctx, c)
 		if err = t.checkInvalid(now); err != nil {
@@ -205,9 +212,9 @@ func (t *task) Send(ctx context.Context, c *client.Client, _ string) (_ operatio
 			return operation.Outcome{}, false, err
 		}
 		if t.Delete {
-			done, err = c.DeleteProperty(ctx, t.ID, ifMatch)
+			done, err = t.kind.Delete(c, ctx, t.ID, ifMatch)
 		} else {
-			done, err = c.UpdateProperty(ctx, t.ID, t.Patch, ifMatch)
+			done, err = t.kind.Update(c, ctx, t.ID, t.Patch, ifMatch)
 		}
 		hasRead := ifMatch != t.ETag // and the row may change any version
 		if hasRead && operation.IsVersionConflict(err) && tries <= maxMerges {
@@ -225,12 +232,12 @@ func (t *task) Send(ctx context.Context, c *client.Client, _ string) (_ operatio
 	return o, false, err
 }
 
-// observe reads the listing if the result has to say what it was, or if nothing but its values guards it. It returns
+// observe reads the record if the result has to say what it was, or if nothing but its values guards it. It returns
 // the ETag that guards the change.
-func (t *task) observe(ctx context.Context, c *client.Client) (ifMatch string, err error) {
+func (t *task[I, R, P]) observe(ctx context.Context, c *client.Client) (ifMatch string, err error) {
 	isNeeded := t.left != nil
 	if !isNeeded && !t.Delete && t.service != nil {
-		isNeeded, err = t.service.lacksHistory(ctx, c, t.ID)
+		isNeeded, err = t.lacksHistory(ctx, c)
 	}
 	if err != nil || !isNeeded {
 		return t.ETag, err
@@ -239,8 +246,9 @@ func (t *task) observe(ctx context.Context, c *client.Client) (ifMatch string, e
 	switch {
 	case now.ReadErr != nil:
 		return "", now.ReadErr
-	case t.left != nil && !t.left.IsAppliedTo(now.Current.Record):
-		return "", errChanged
+	case t.left != nil && !(*t.left).IsAppliedTo(now.Current.Record):
+		return "", &client.Error{Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed,
+			Message: "The " + t.kind.Name + " has changed since."}
 	}
 	if !t.repeats || !now.IsApplied() {
 		t.before = &now.Current.Record
@@ -251,22 +259,18 @@ func (t *task) observe(ctx context.Context, c *client.Client) (ifMatch string, e
 	return cmp.Or(t.ETag, now.Current.ETag), nil
 }
 
-// errChanged says that the listing no longer has the values that a run left.
-var errChanged error = &client.Error{Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed,
-	Message: "The property has changed since."}
-
-// checkInvalid names the invalid values that the property does not have now. The others stay as they are, as in an
+// checkInvalid names the invalid values that the record does not have now. The others stay as they are, as in an
 // export of a service that has other rules.
-func (t *task) checkInvalid(now operation.PropertySaving) error {
+func (t *task[I, R, P]) checkInvalid(now operation.Saving[I, R, P]) error {
 	problems := maps.Clone(t.invalid)
 	maps.DeleteFunc(problems, func(name string, _ []string) bool {
-		return now.HasCurrent && now.Current.Record.Has(name, t.values[name].Value)
+		return now.HasCurrent && t.kind.Has != nil && t.kind.Has(now.Current.Record, name, t.values[name].Value)
 	})
 	return cmp.Or(now.ReadErr, problems.Err())
 }
 
-// LookUp finds the property as the row wants it, or deleted, whoever did that.
-func (t *task) LookUp(
+// LookUp finds the record as the row wants it, or deleted, whoever did that.
+func (t *task[I, R, P]) LookUp(
 	ctx context.Context, c *client.Client, since time.Time, _ func(string) bool,
 ) (operation.Outcome, operation.Event, error) {
 	now := t.Read(ctx, c)
@@ -285,7 +289,7 @@ func (t *task) LookUp(
 	return operation.Outcome{}, operation.Absent, nil
 }
 
-func (t *task) outcome(done api.Message) operation.Outcome {
+func (t *task[I, R, P]) outcome(done api.Message) operation.Outcome {
 	o := operation.Outcome{ID: string(t.ID), Status: http.StatusOK, Action: operation.Updated,
 		ETag: done.ETag, ETagBefore: done.ETagBefore}
 	switch {
@@ -293,8 +297,8 @@ func (t *task) outcome(done api.Message) operation.Outcome {
 		o.Action, o.ETag = operation.Deleted, ""
 	case t.before != nil:
 		var change api.PropertyVersion
-		after := t.before.With(t.Patch)
-		if change.SetChange(t.before, &after) == nil {
+		after := with(*t.before, t.Patch)
+		if t.kind.SetChange(&change, t.before, &after) == nil {
 			o.Before, o.After = change.Before, change.After
 		}
 	case done.ETag == "":
@@ -303,8 +307,8 @@ func (t *task) outcome(done api.Message) operation.Outcome {
 	return o
 }
 
-// nothing is the outcome of a row whose property is as the row wants it, by nobody's request of this run.
-func (t *task) nothing(etag string) operation.Outcome {
+// nothing is the outcome of a row whose record is as the row wants it, by nobody's request of this run.
+func (t *task[I, R, P]) nothing(etag string) operation.Outcome {
 	null := json.RawMessage("null")
 	o := t.outcome(api.Message{ETag: etag, ETagBefore: etag})
 	o.Before, o.After = null, null
@@ -315,10 +319,10 @@ func isNothing(o operation.Outcome) bool {
 	return bulk.Result{ETag: o.ETag, ETagBefore: o.ETagBefore, Before: o.Before, After: o.After}.ChangedNothing()
 }
 
-// found is the outcome of a row that may have been sent, and whose property is as it wants it, with this ETag. The
+// found is the outcome of a row that may have been sent, and whose record is as it wants it, with this ETag. The
 // history tells whether a request of this run has made it so.
-func (t *task) found(ctx context.Context, c *client.Client, etag string) (operation.Outcome, error) {
-	versions, err := c.PropertyVersionsSince(ctx, t.ID, t.since)
+func (t *task[I, R, P]) found(ctx context.Context, c *client.Client, etag string) (operation.Outcome, error) {
+	versions, err := t.kind.Since(c, ctx, t.ID, t.since)
 	if isRefusal(err) {
 		return t.outcome(api.Message{ETag: etag}), nil // what it was is known if this run has read it
 	}
@@ -346,67 +350,68 @@ func (t *task) found(ctx context.Context, c *client.Client, etag string) (operat
 }
 
 // hasMade tells whether a version is what the change makes.
-func (t *task) hasMade(version api.PropertyVersion) bool {
+func (t *task[I, R, P]) hasMade(version api.PropertyVersion) bool {
 	if t.Delete {
 		return version.Action == api.VersionDeleted
 	}
-	var made api.Property
-	err := api.ReadProperty(version.After, &made)
+	var made, none R
+	err := t.kind.Decode(version.After, &made)
 	isOthers := func(field string) bool {
-		wanted := api.Property{}.With(t.Patch)
-		return !slices.Contains(t.Patch.Fields(), field) || !slices.Equal(made.Texts(field), wanted.Texts(field))
+		wanted := with(none, t.Patch)
+		return !slices.Contains(t.Patch.Fields(), field) ||
+			!slices.Equal(t.kind.Texts(made, field), t.kind.Texts(wanted, field))
 	}
 	return err == nil && version.Action == api.VersionUpdated && len(version.Changed) > 0 &&
 		!slices.ContainsFunc(version.Changed, isOthers)
 }
 
-// Predict compares the property with what the row wants, and its version with the ETag of the row.
-func (t *task) Predict(ctx context.Context, c *client.Client) (p operation.Prediction) {
+// Predict compares the record with what the row wants, and its version with the ETag of the row.
+func (t *task[I, R, P]) Predict(ctx context.Context, c *client.Client) (p operation.Prediction) {
 	now := t.Read(ctx, c)
 	if err := t.checkInvalid(now); err != nil {
 		return operation.Prediction{Err: err}
 	}
-	if err := checkGuard(now); err != nil {
+	if err := t.kind.checkGuard(now); err != nil {
 		return operation.Prediction{Err: err}
 	}
 	before := now.Current.Record
 	if t.Delete {
-		return operation.Prediction{Message: fmt.Sprintf("Property %s, %q, would be deleted.", t.ID, before.Title)}
+		return operation.Prediction{Message: t.kind.deletes(t.ID, before)}
 	}
-	p.Changes, p.Err = changesOf(before, before.With(t.Patch))
-	p.Message = sentenceOf(t.ID, p.Changes)
+	p.Changes, p.Err = t.kind.changesOf(before, with(before, t.Patch))
+	p.Message = t.kind.sentenceOf(t.ID, p.Changes)
 	return p
 }
 
-// After says that a deleted property cannot be deleted again, and that a change makes the ETag of a later row outdated.
-func (t *task) After(line int) error {
+// After says that a deleted record cannot be deleted again, and that a change makes the ETag of a later row outdated.
+func (t *task[I, R, P]) After(line int) error {
 	switch {
 	case t.Delete:
-		return api.Errorf(api.CodeNotFound, "Line %d already deletes property %s.", line, t.ID)
+		return api.Errorf(api.CodeNotFound, "Line %d already deletes %s.", line, t.kind.Named(t.ID))
 	case t.isGuarded():
 		return api.Errorf(api.CodePreconditionFailed,
-			"Line %d changes property %s first, so it will no longer have the ETag %s.", line, t.ID, t.ETag)
+			"Line %d changes %s first, so it will no longer have the ETag %s.", line, t.kind.Named(t.ID), t.ETag)
 	}
 	return nil
 }
 
-func (t *task) isGuarded() bool { return isGuarded(t.PropertySaving) }
+func (t *task[I, R, P]) isGuarded() bool { return isGuarded(t.ETag) }
 
-func isGuarded(e operation.PropertySaving) bool { return e.ETag != "" && e.ETag != "*" }
+func isGuarded(etag string) bool { return etag != "" && etag != "*" }
 
-// checkGuard tells whether the property, as it was read, is the version that the change is for.
-func checkGuard(e operation.PropertySaving) error {
+// checkGuard tells whether the record, as it was read, is the version that the change is for.
+func (k *Kind[I, R, P]) checkGuard(e operation.Saving[I, R, P]) error {
 	etag := e.Current.ETag
-	if isGuarded(e) && !strings.Contains(e.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list
-		return api.Errorf(api.CodePreconditionFailed, "Property %s has changed: its ETag is %s, not %s.", e.ID, etag,
+	if isGuarded(e.ETag) && !strings.Contains(e.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list
+		return api.Errorf(api.CodePreconditionFailed, "%s has changed: its ETag is %s, not %s.", k.Titled(e.ID), etag,
 			e.ETag)
 	}
 	return nil
 }
 
-func changesOf(before, after api.Property) ([]operation.FieldChange, error) {
-	changed := api.PropertyChanges(before, after)
-	old, err := membersOf(api.PropertyChanges(after, before))
+func (k *Kind[I, R, P]) changesOf(before, after R) ([]operation.FieldChange, error) {
+	changed := k.Changes(before, after)
+	old, err := membersOf(k.Changes(after, before))
 	edited, err2 := membersOf(changed)
 	changes := []operation.FieldChange{}
 	for _, field := range changed.Fields() {
@@ -415,7 +420,7 @@ func changesOf(before, after api.Property) ([]operation.FieldChange, error) {
 	return changes, errors.Join(err, err2)
 }
 
-func membersOf(patch api.PropertyPatch) (members map[string]json.RawMessage, err error) {
+func membersOf(patch any) (members map[string]json.RawMessage, err error) {
 	text, err := api.EncodeJSON(patch)
 	if err != nil {
 		return nil, err
@@ -424,11 +429,15 @@ func membersOf(patch api.PropertyPatch) (members map[string]json.RawMessage, err
 }
 
 // sentenceOf describes the changes. It cuts long values, which the data has in full.
-func sentenceOf(id api.PropertyID, changes []operation.FieldChange) string {
+func (k *Kind[I, R, P]) sentenceOf(id I, changes []operation.FieldChange) string {
 	if len(changes) == 0 {
-		return fmt.Sprintf("Property %s would stay as it is.", id)
+		return k.Titled(id) + " would stay as it is."
 	}
-	return fmt.Sprintf("Property %s would change: %s.", id, listed(changes, widestInMessage))
+	return fmt.Sprintf("%s would change: %s.", k.Titled(id), listed(changes, widestInMessage))
+}
+
+func (k *Kind[I, R, P]) deletes(id I, record R) string {
+	return fmt.Sprintf("%s, %q, would be deleted.", k.Titled(id), k.title(record))
 }
 
 // listed lists changes in one line. It cuts values that are wider.

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
@@ -20,7 +21,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// A plan is a CSV file of listings to change or to delete, as they were when it was made: a row has the id and the
+// A plan is a CSV file of records to change or to delete, as they were when it was made: a row has the id and the
 // ETag of one, fields that show which it is, and each field that is changed before and after. The header of the last
 // column ends in a hash of the file, in which the hash itself counts as zeros. The cells there name the command and the
 // server that it is for.
@@ -34,9 +35,9 @@ const (
 var zeros = strings.Repeat("0", hashLength)
 
 // planColumns are the columns of a plan. An empty cell is the empty text, as others are what the field will be.
-func planColumns() *bulk.KnownColumns {
-	known := &bulk.KnownColumns{Columns: targetColumns(), Prefix: hashPrefix}
-	for _, field := range api.PropertyPatchFields() {
+func (k *Kind[I, R, P]) planColumns() *bulk.KnownColumns {
+	known := &bulk.KnownColumns{Columns: k.targetColumns(), Prefix: hashPrefix}
+	for _, field := range k.names() {
 		known.Columns = append(known.Columns, bulk.Column{Name: field, Empty: true})
 		known.Ignored = append(known.Ignored, beforePrefix+field)
 	}
@@ -49,7 +50,8 @@ func isPlanned(row rows.Row) bool {
 }
 
 // planWriter writes a plan to a temporary file in the directory of its path.
-type planWriter struct {
+type planWriter[I ~string, R any, P operation.Patch[R, P]] struct {
+	kind    *Kind[I, R, P]
 	purpose string
 	shows   []string // fields that stay as they are
 	changes []string // fields
@@ -63,8 +65,8 @@ type planWriter struct {
 	hashAt int64
 }
 
-func (w *planWriter) open(dir string) (err error) {
-	if w.file, err = os.CreateTemp(dir, ".property-*"+planSuffix); err != nil { // made with mode 0600
+func (w *planWriter[I, R, P]) open(dir string) (err error) {
+	if w.file, err = os.CreateTemp(dir, "."+w.kind.Name+"-*"+planSuffix); err != nil { // made with mode 0600
 		return command.BadFile("The plan cannot be written", err)
 	}
 	w.hash = sha256.New()
@@ -73,8 +75,8 @@ func (w *planWriter) open(dir string) (err error) {
 }
 
 // writeHeader writes the first line. Without ETags, nothing guards the rows.
-func (w *planWriter) writeHeader(hasETags bool) (err error) {
-	names := []string{"propertyId"}
+func (w *planWriter[I, R, P]) writeHeader(hasETags bool) (err error) {
+	names := []string{w.kind.IDColumn.Name}
 	if hasETags {
 		names = append(names, etagColumn)
 	}
@@ -94,8 +96,8 @@ func (w *planWriter) writeHeader(hasETags bool) (err error) {
 	return err
 }
 
-// add writes the row of a listing, as it is and as it will be.
-func (w *planWriter) add(id api.PropertyID, now operation.PropertyVersion, after api.Property) error {
+// add writes the row of a record, as it is and as it will be.
+func (w *planWriter[I, R, P]) add(id I, now client.Version[R], after R) error {
 	hasETag := now.ETag != ""
 	switch w.rows++; {
 	case w.rows == 1:
@@ -104,24 +106,24 @@ func (w *planWriter) add(id api.PropertyID, now operation.PropertyVersion, after
 		}
 		w.hasETags = hasETag
 	case w.hasETags != hasETag:
-		return fmt.Errorf("this server gives ETags of some properties, but not of %s; nothing was sent", id)
+		return fmt.Errorf("this server gives ETags of some %s, but not of %s; nothing was sent", w.kind.Plural, id)
 	}
 	cells := []string{string(id)}
 	if hasETag {
 		cells = append(cells, now.ETag)
 	}
 	for _, field := range w.shows {
-		cells = append(cells, planCell(now.Record, field))
+		cells = append(cells, w.kind.planCell(now.Record, field))
 	}
 	for _, field := range w.changes {
-		cells = append(cells, planCell(now.Record, field), planCell(after, field))
+		cells = append(cells, w.kind.planCell(now.Record, field), w.kind.planCell(after, field))
 	}
 	return w.cells.Write(append(cells, w.purpose))
 }
 
-func planCell(of api.Property, name string) string {
-	texts := of.Texts(name)
-	if field, _ := api.PropertyFieldNamed(name); field.Kind == api.ListField {
+func (k *Kind[I, R, P]) planCell(of R, name string) string {
+	texts := k.Texts(of, name)
+	if field, _ := k.Field(name); field.Kind == api.ListField {
 		array, _ := api.EncodeJSON(texts) // texts always encode
 		return string(array)
 	}
@@ -129,7 +131,7 @@ func planCell(of api.Property, name string) string {
 }
 
 // finish completes the temporary file, and returns its path.
-func (w *planWriter) finish() (path string, err error) {
+func (w *planWriter[I, R, P]) finish() (path string, err error) {
 	if err = w.cells.Flush(); err == nil {
 		_, err = w.file.WriteAt(fmt.Appendf(nil, "%x", w.hash.Sum(nil)), w.hashAt)
 	}
@@ -143,7 +145,7 @@ func (w *planWriter) finish() (path string, err error) {
 }
 
 // discard removes the temporary file, unless it has been placed.
-func (w *planWriter) discard() {
+func (w *planWriter[I, R, P]) discard() {
 	if w.file != nil {
 		_ = w.file.Close()
 		_ = os.Remove(w.file.Name())
@@ -172,7 +174,7 @@ type total struct {
 const maxExamples = 5
 
 // readPlan reads a plan. It refuses other files, and a plan that was edited.
-func readPlan(path string) (p plan, err error) {
+func (k *Kind[I, R, P]) readPlan(path string) (p plan, err error) {
 	p.path = path
 	file, err := os.Open(path)
 	if err != nil {
@@ -204,13 +206,13 @@ func readPlan(path string) (p plan, err error) {
 		if err != nil {
 			return p, command.FlagFile("plan", err)
 		}
-		p.note(row)
+		p.note(row, k.IDColumn.Name, k.Fields(), k.Amounts.IsAmount)
 	}
 	return p, nil
 }
 
 // note adds a row to the examples and the totals.
-func (p *plan) note(row rows.Row) {
+func (p *plan) note(row rows.Row, idName string, fields []api.Field, isAmount func(string) bool) {
 	cell := func(name string) (string, bool) {
 		if at := slices.Index(row.Header, name); at >= 0 {
 			return row.Cells[at], true
@@ -219,9 +221,10 @@ func (p *plan) note(row rows.Row) {
 	}
 	p.rows++
 	p.purpose = row.Cells[len(row.Cells)-1]
-	id, _ := cell("propertyId")
+	id, _ := cell(idName)
 	var shown []string
-	for _, field := range api.PropertyPatchFields() {
+	for _, f := range fields {
+		field := f.Name
 		before, isShown := cell(beforePrefix + field)
 		after, isChanged := cell(field)
 		switch {
@@ -231,7 +234,7 @@ func (p *plan) note(row rows.Row) {
 		case before != after:
 			shown = append(shown, fmt.Sprintf("%s from %s to %s", field, briefly(before), briefly(after)))
 		}
-		if isChanged && api.IsAmount(field) {
+		if isChanged && isAmount(field) {
 			p.add(field, before, after)
 		}
 	}

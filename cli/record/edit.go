@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"context"
@@ -24,11 +24,12 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// edit is an edit of a property in a text editor. Only the draft holds the text.
-type edit struct {
-	*operation.PropertyEdit
+// edit is an edit of a record in a text editor. Only the draft holds the text.
+type edit[I ~string, R any, P operation.Patch[R, P]] struct {
+	*operation.Edit[I, R, P]
+	kind    *Kind[I, R, P]
 	session *session.Session
-	id      api.PropertyID
+	id      I
 	resume  string
 	yes     bool
 	dryRun  bool
@@ -44,24 +45,26 @@ type edit struct {
 	merges    int
 }
 
-func newEdit(s *session.Session) *cobra.Command {
-	e := &edit{session: s, open: true}
-	cmd := session.Writes[updated](s, &cobra.Command{
+// NewEdit makes the command edit.
+func (k *Kind[I, R, P]) NewEdit(s *session.Session) *cobra.Command {
+	e := &edit[I, R, P]{kind: k, session: s, open: true}
+	line := "  perksctl " + k.Name + " edit " + k.ExampleID
+	cmd := k.writesUpdated(s, &cobra.Command{
 		Use:   "edit ID",
-		Short: "Edit a property in your editor",
-		Long: "Open the property as YAML in the editor named by VISUAL or EDITOR, show what you changed, ask, and\n" +
+		Short: "Edit a " + k.Name + " in your editor",
+		Long: "Open the " + k.Name + " as YAML in the editor named by VISUAL or EDITOR, show what you changed, " +
+			"ask, and\n" +
 			"send only that. It is guarded: changes that somebody else makes meanwhile are kept; if you both\n" +
 			"change a field, you decide. If it cannot be saved, your draft stays in a file, and --resume\n" +
 			"continues with it.\n\n" +
 			"An editor with its own window must wait until you close the file, such as EDITOR=\"code --wait\".\n" +
 			"Without a terminal you need --yes. The time in the editor does not count for --timeout.",
-		Example: "  perksctl property edit 42\n  EDITOR=\"code --wait\" perksctl property edit 42\n  perksctl " +
-			"property edit 42 --dry-run",
-		Args: command.Exactly("ID"),
+		Example: line + "\n  EDITOR=\"code --wait\"" + line[1:] + "\n" + line + " --dry-run",
+		Args:    command.Exactly("ID"),
 
-		ValidArgsFunction: completion.InOrder(completion.Properties(s, true)),
+		ValidArgsFunction: completion.InOrder(k.IDs(s, true)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ids, err := parseIDs(args)
+			ids, err := k.parseIDs(args)
 			if err != nil {
 				return err
 			}
@@ -75,14 +78,15 @@ func newEdit(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func (e *edit) run(ctx context.Context) error {
+func (e *edit[I, R, P]) run(ctx context.Context) error {
 	s := e.session
-	printer, err := begin[updated](s)
+	printer, err := begin[updated[I]](e.kind, s)
 	if err != nil {
 		return err
 	}
 	if !e.yes && !e.dryRun && !s.Streams.CanAsk() {
-		return command.Usagef("Without a terminal, perksctl cannot ask before it changes %s. Add --yes.", name(e.id))
+		return command.Usagef("Without a terminal, perksctl cannot ask before it changes %s. Add --yes.",
+			e.kind.Named(e.id))
 	}
 	if !e.dryRun {
 		if err := s.MayChange(ctx); err != nil { // before anybody edits in vain
@@ -120,12 +124,12 @@ func (e *edit) run(ctx context.Context) error {
 	return nil
 }
 
-func (e *edit) heading() string {
-	return fmt.Sprintf("Property %s at %s", e.id, e.connection)
+func (e *edit[I, R, P]) heading() string {
+	return fmt.Sprintf("%s at %s", e.kind.Titled(e.id), e.connection)
 }
 
-// begin reads the property, and writes a new draft or resumes one.
-func (e *edit) begin(ctx context.Context) error {
+// begin reads the record, and writes a new draft or resumes one.
+func (e *edit[I, R, P]) begin(ctx context.Context) error {
 	if e.resume != "" {
 		return e.resumeDraft(ctx)
 	}
@@ -133,17 +137,17 @@ func (e *edit) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.PropertyEdit = operation.Properties.NewEdit(e.id, current)
-	e.untouched = write(e.heading(), current.Record)
-	if e.draft, err = editor.NewFile("property-"+url.PathEscape(string(e.id))+".yaml", e.untouched); err != nil {
+	e.Edit = e.kind.EditKind.NewEdit(e.id, current)
+	e.untouched = e.kind.write(e.heading(), current.Record)
+	if e.draft, err = editor.NewFile(e.kind.Name+"-"+url.PathEscape(string(e.id))+".yaml", e.untouched); err != nil {
 		return err
 	}
 	return e.keepBase()
 }
 
-// resumeDraft continues with an earlier draft. It merges later changes of the property, or leaves that to the sending
+// resumeDraft continues with an earlier draft. It merges later changes of the record, or leaves that to the sending
 // if the draft has mistakes. A draft that was moved has lost the version that it changes.
-func (e *edit) resumeDraft(ctx context.Context) error {
+func (e *edit[I, R, P]) resumeDraft(ctx context.Context) error {
 	path, err := filepath.Abs(e.resume)
 	if err != nil {
 		return err
@@ -160,23 +164,23 @@ func (e *edit) resumeDraft(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.PropertyEdit = operation.Properties.NewEdit(e.id, current)
-	var before base
+	e.Edit = e.kind.EditKind.NewEdit(e.id, current)
+	var before base[I]
 	if err = command.ReadPrivateJSON(e.baseFile(), &before); os.IsNotExist(err) {
 		return nil
 	}
-	version := operation.PropertyVersion{ETag: before.ETag}
+	version := client.Version[R]{ETag: before.ETag}
 	if err == nil {
-		err = api.ReadProperty(before.Version, &version.Record)
+		err = e.kind.Decode(before.Version, &version.Record)
 	}
 	if err != nil {
 		return fmt.Errorf("the version that the draft changes cannot be read: %w", err)
 	}
 	if before.ID != e.id || before.APIURL != e.connection.APIURL {
-		return command.Usagef("The draft in %s is of %s at %s.", e.resume, name(before.ID), before.APIURL)
+		return command.Usagef("The draft in %s is of %s at %s.", e.resume, e.kind.Named(before.ID), before.APIURL)
 	}
-	e.PropertyEdit = operation.Properties.NewEdit(e.id, version)
-	edited := readYAML(text)
+	e.Edit = e.kind.EditKind.NewEdit(e.id, version)
+	edited := e.kind.readYAML(text)
 	e.SetAll(edited.values, edited.wrong)
 	if edited.syntax != nil || len(e.Problems()) > 0 || e.MeetDraft(current) != operation.FoundConflict {
 		return nil
@@ -184,29 +188,29 @@ func (e *edit) resumeDraft(ctx context.Context) error {
 	return e.merge()
 }
 
-func (e *edit) read(ctx context.Context) (operation.PropertyVersion, error) {
+func (e *edit[I, R, P]) read(ctx context.Context) (client.Version[R], error) {
 	c, connection, err := e.freshSession().Connect()
 	if err != nil {
-		return operation.PropertyVersion{}, err
+		return client.Version[R]{}, err
 	}
 	e.connection = connection
-	return operation.Properties.Read(ctx, c, e.id)
+	return e.kind.Read(ctx, c, e.id)
 }
 
 // base is the content of the file beside a draft: the version that the draft changes.
-type base struct {
+type base[I ~string] struct {
 	APIURL  string          `json:"api_url"`
-	ID      api.PropertyID  `json:"id"`
+	ID      I               `json:"id"`
 	ETag    string          `json:"etag"`
 	Version json.RawMessage `json:"version"` // without its ETag
 }
 
-func (e *edit) baseFile() string {
+func (e *edit[I, R, P]) baseFile() string {
 	return strings.TrimSuffix(e.draft.Path, filepath.Ext(e.draft.Path)) + ".before.json"
 }
 
 // rewrite replaces the draft atomically.
-func (e *edit) rewrite(text string) error {
+func (e *edit[I, R, P]) rewrite(text string) error {
 	if err := command.WritePrivate(e.draft.Path, []byte(text)); err != nil {
 		return fmt.Errorf("the text to edit cannot be written: %w", err)
 	}
@@ -214,22 +218,22 @@ func (e *edit) rewrite(text string) error {
 }
 
 // keepBase writes the version that the draft changes beside the draft.
-func (e *edit) keepBase() error {
+func (e *edit[I, R, P]) keepBase() error {
 	version, err := api.EncodeJSON(e.Base.Record)
 	if err != nil {
 		return err
 	}
-	return command.WritePrivateJSON(e.baseFile(), base{e.connection.APIURL, e.id, e.Base.ETag, version})
+	return command.WritePrivateJSON(e.baseFile(), base[I]{e.connection.APIURL, e.id, e.Base.ETag, version})
 }
 
 // freshSession lets --timeout begin again, because the time in the editor does not count.
-func (e *edit) freshSession() *session.Session {
+func (e *edit[I, R, P]) freshSession() *session.Session {
 	e.session.RestartTimeout()
 	return e.session
 }
 
 // adviseResume adds to a failure how to continue with the draft. It discards an unchanged draft.
-func (e *edit) adviseResume(err error) error {
+func (e *edit[I, R, P]) adviseResume(err error) error {
 	advice := e.keepDraft()
 	if advice == "" {
 		return err
@@ -246,7 +250,7 @@ func (e *edit) adviseResume(err error) error {
 }
 
 // keepDraft says where the draft is, or discards an unchanged one.
-func (e *edit) keepDraft() (advice string) {
+func (e *edit[I, R, P]) keepDraft() (advice string) {
 	if e.draft == nil {
 		return ""
 	}
@@ -257,7 +261,7 @@ func (e *edit) keepDraft() (advice string) {
 	if _, err := os.Stat(e.draft.Path); os.IsNotExist(err) {
 		return ""
 	}
-	line := e.session.CommandLine("property", "edit", string(e.id), "--resume", e.draft.Path)
+	line := e.session.CommandLine(e.kind.Name, "edit", string(e.id), "--resume", e.draft.Path)
 	return "Your draft is in " + e.draft.Path + ". Continue with it:\n  " + command.Quote(line)
 }
 
@@ -265,23 +269,23 @@ const nothingChanged = "Nothing was changed."
 
 // editAndSend repeats editing, asking and sending, until the change is made or somebody gives up. It returns the
 // result. With --dry-run it leaves the change to be sent under review.
-func (e *edit) editAndSend(ctx context.Context) (result updated, err error) {
+func (e *edit[I, R, P]) editAndSend(ctx context.Context) (result updated[I], err error) {
 	for {
 		if found, err := e.edited(ctx); err != nil {
-			return updated{}, err
+			return updated[I]{}, err
 		} else if found == operation.FoundNothing {
 			e.session.Streams.Note(nothingChanged)
 			e.draft.Discard()
-			return updated{done{e.id, nothingChanged}, []operation.FieldChange{}}, nil
+			return updated[I]{e.kind.done(e.id, nothingChanged), []operation.FieldChange{}}, nil
 		}
 		if s := e.session.Streams; !s.Quiet || !e.yes && !e.dryRun { // --quiet must not hide what the question is about
-			s.Show(writeDiff(s, e.Patch, e.Base.Record))
+			s.Show(e.kind.writeDiff(s, e.Patch, e.Base.Record))
 		}
 		if e.dryRun {
-			return updated{}, nil
+			return updated[I]{}, nil
 		}
 		if again, err := e.ask(ctx); err != nil {
-			return updated{}, err
+			return updated[I]{}, err
 		} else if again {
 			e.Back()
 			e.open = true
@@ -289,28 +293,28 @@ func (e *edit) editAndSend(ctx context.Context) (result updated, err error) {
 		}
 		c, connection, err := e.freshSession().Connect()
 		if err != nil {
-			return updated{}, err
+			return updated[I]{}, err
 		}
 		e.Confirm()
 		sent := e.Saving().Send(ctx, c)
 		event := e.Sent(sent)
 		switch {
 		case event == operation.FoundSaved && sent.Err != nil: // such as by our own attempt whose reply was lost
-			e.session.Streams.Note("Nothing to change: %s is already as you want it.", name(e.id))
+			e.session.Streams.Note("Nothing to change: %s is already as you want it.", e.kind.Named(e.id))
 			e.draft.Discard()
-			return updated{done: done{e.id, nothingChanged}}, nil
+			return updated[I]{done: e.kind.done(e.id, nothingChanged)}, nil
 		case event == operation.FoundSaved:
 			e.draft.Discard()
-			return noteUpdate(e.session, connection, sent), nil
+			return e.kind.noteUpdate(e.session, connection, sent), nil
 		}
 		if err := e.afterFailure(event, sent); err != nil {
-			return updated{}, err
+			return updated[I]{}, err
 		}
 	}
 }
 
 // edited opens the editor if needed, until the draft changes nothing or can be reviewed.
-func (e *edit) edited(ctx context.Context) (operation.EditEvent, error) {
+func (e *edit[I, R, P]) edited(ctx context.Context) (operation.EditEvent, error) {
 	for {
 		if e.open {
 			err := e.program.Open(ctx, e.session.Streams, e.interrupts, e.draft.Path)
@@ -326,7 +330,7 @@ func (e *edit) edited(ctx context.Context) (operation.EditEvent, error) {
 			return operation.Ignored, command.Cancelled("Cancelled; nothing was changed. The draft still has mistakes.")
 		}
 		e.open, e.refused = true, ""
-		read := readYAML(text)
+		read := e.kind.readYAML(text)
 		if read.isEmpty() {
 			e.untouched = withoutNotes(text) // so that it is discarded
 			return operation.Ignored, command.Cancelled("Cancelled, because the draft is empty; nothing was changed.")
@@ -334,14 +338,15 @@ func (e *edit) edited(ctx context.Context) (operation.EditEvent, error) {
 		e.SetAll(read.values, read.wrong)
 		n := notesOf(e.Problems())
 		var problem error = &command.UsageError{
-			Message: "The property was not changed, because some values are not valid.", Fields: e.Problems()}
+			Message: "The " + e.kind.Name + " was not changed, because some values are not valid.",
+			Fields:  e.Problems()}
 		if read.syntax != nil {
 			n[""] = []string{"This is not valid YAML: " + read.sentence(1) + "."}
-			problem = command.Usagef("The property was not changed, because the draft is not valid YAML: %s.",
-				read.sentence(0))
+			problem = command.Usagef("The %s was not changed, because the draft is not valid YAML: %s.",
+				e.kind.Name, read.sentence(0))
 		} else if found := e.Submit(); found != operation.FoundInvalid {
 			isThere := func(field string) bool { return read.lines[field] > 0 }
-			if left := slices.DeleteFunc(api.PropertyPatchFields(), isThere); len(left) > 0 {
+			if left := slices.DeleteFunc(e.kind.names(), isThere); len(left) > 0 {
 				e.session.Streams.Note("Not in the draft, so left as they are: %s.", strings.Join(left, ", "))
 			}
 			return found, nil
@@ -353,7 +358,7 @@ func (e *edit) edited(ctx context.Context) (operation.EditEvent, error) {
 }
 
 // reopen makes the editor open again with notes about its mistakes. Without a terminal it returns the problem.
-func (e *edit) reopen(n notes, problem error) error {
+func (e *edit[I, R, P]) reopen(n notes, problem error) error {
 	if !e.session.Streams.CanAsk() {
 		return problem
 	}
@@ -361,7 +366,7 @@ func (e *edit) reopen(n notes, problem error) error {
 	if err != nil {
 		return err
 	}
-	e.open, e.refused = true, annotate(text, n)
+	e.open, e.refused = true, e.kind.annotate(text, n)
 	return e.rewrite(e.refused)
 }
 
@@ -376,11 +381,11 @@ func notesOf(wrong api.FieldErrors) notes {
 }
 
 // ask asks before sending; again means to open the editor once more.
-func (e *edit) ask(ctx context.Context) (again bool, err error) {
+func (e *edit[I, R, P]) ask(ctx context.Context) (again bool, err error) {
 	if e.yes {
 		return false, nil
 	}
-	question := fmt.Sprintf("Change %s at %s? [y]es, [e]dit again, [n]o: ", name(e.id), e.connection)
+	question := fmt.Sprintf("Change %s at %s? [y]es, [e]dit again, [n]o: ", e.kind.Named(e.id), e.connection)
 	for {
 		answer, err := e.session.Streams.Ask(ctx, question)
 		if err != nil && !errors.Is(err, io.EOF) {

@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"reflect"
@@ -25,7 +25,7 @@ func newTestServer(t *testing.T) *client.Client {
 
 func update(t *testing.T, file string) operation.Task {
 	t.Helper()
-	e, err := parseUpdateRow(updateColumns(), firstRow(t, file))
+	e, err := listings.parseUpdateRow(listings.updateColumns(), firstRow(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func update(t *testing.T, file string) operation.Task {
 
 func remove(t *testing.T, file string) operation.Task {
 	t.Helper()
-	e, err := parseDeleteRow(deleteColumns(), firstRow(t, file))
+	e, err := listings.parseDeleteRow(listings.deleteColumns(), firstRow(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestSpellingsOfAnIDAreOneSubject(t *testing.T) {
 	for id, want := range map[api.PropertyID]string{
 		"42": "42", "042": "42", "+42": "42", "7f3c": "7f3c", "4e1": "4e1",
 	} {
-		if got := (&task{PropertySaving: deletion(id, "")}).Subject(); got != want {
+		if got := (&listingTask{Saving: listings.deletion(id, ""), kind: listings}).Subject(); got != want {
 			t.Errorf("%s has the subject %s", id, got)
 		}
 	}
@@ -156,7 +156,7 @@ func TestETagGuardsTheProperty(t *testing.T) {
 		}
 	}
 	for _, version := range []string{"*", version(t, c), `"other", ` + version(t, c)} {
-		task := task{PropertySaving: deletion("42", version)}
+		task := listings.newTask(listings.deletion("42", version))
 		if err := task.Predict(t.Context(), c).Err; err != nil {
 			t.Errorf("check of %s: %v", version, err)
 		}

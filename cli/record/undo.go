@@ -1,4 +1,4 @@
-package property
+package record
 
 import (
 	"context"
@@ -15,65 +15,67 @@ import (
 	"example.com/perks/cli/bulk"
 )
 
-// undo takes back what a row of a run did to a property: it changes it back, or deletes what the row created.
-type undo struct {
-	task
+// undo takes back what a row of a run did to a record: it changes it back, or deletes what the row created.
+type undo[I ~string, R any, P operation.Patch[R, P]] struct {
+	task[I, R, P]
 	made     bulk.Result
 	changes  []operation.FieldChange // that it makes
-	isBehind bool                    // a later row about the same property is taken back first
+	isBehind bool                    // a later row about the same record is taken back first
 }
 
 // Undo returns what makes a task that takes back a row of a run.
-func Undo() func(bulk.Result) (operation.Task, error) {
+func (k *Kind[I, R, P]) Undo() func(bulk.Result) (operation.Task, error) {
 	service := &serviceOfRows{}
 	return func(made bulk.Result) (operation.Task, error) {
-		u := &undo{made: made}
-		u.Kind, u.ID, u.ETag, u.service = operation.Properties, api.PropertyID(made.ID), made.ETag, service
+		u := &undo[I, R, P]{made: made, task: k.newTask(k.saving(I(made.ID)))}
+		u.ETag, u.service = made.ETag, service
 		isKnown := made.Before != nil || made.ETag != "" && made.ETagBefore != ""
 		var err error
 		switch {
 		case made.Action == operation.Deleted:
-			return &restoring{u}, nil
+			return &restoring[I, R, P]{u}, nil
+		case made.Action == operation.Created && k.Delete == nil:
+			return nil, api.Errorf(api.CodeConflict, "%s cannot be deleted. %s", k.Titled(u.ID), k.End(u.ID))
 		case made.Action == operation.Created, made.Action == operation.Restored && made.ETagBefore == "":
 			u.Delete = true
 		case made.Action == "":
 			return nil, api.Errorf(api.CodeConflict, "The result of this row does not say what was done, because an "+
 				"earlier version of perksctl wrote it.")
 		case !isKnown:
-			return nil, api.Errorf(api.CodeConflict, "It is unknown what property %s was before this row.", u.ID)
+			return nil, api.Errorf(api.CodeConflict, "It is unknown what %s was before this row.", k.Named(u.ID))
 		}
 		if made.ETag == "" && made.After != nil {
-			left, invalid := patchOf(made.After)
+			left, invalid := k.patchOf(made.After)
 			u.left, err = &left, invalid
 		}
 		return u, err
 	}
 }
 
-// patchOf reads the fields of a property.
-func patchOf(fields json.RawMessage) (patch api.PropertyPatch, err error) {
+// patchOf reads the fields of a record.
+func (k *Kind[I, R, P]) patchOf(fields json.RawMessage) (patch P, err error) {
 	members, err := api.ParseObject(fields)
 	if err == nil {
-		patch, err = api.ParsePropertyPatch(members)
+		patch, err = k.Parse(members)
 	}
 	return patch, err
 }
 
-// prepare finds out what the property was.
-func (u *undo) prepare(ctx context.Context, c *client.Client) error {
+// prepare finds out what the record was.
+func (u *undo[I, R, P]) prepare(ctx context.Context, c *client.Client) error {
 	if u.Delete || u.changes != nil {
 		return nil
 	}
 	row := []api.PropertyVersion{{Before: u.made.Before, After: u.made.After}}
 	if u.made.Before == nil {
-		parts, err := operation.Properties.VersionsBackTo(ctx, c, u.ID, u.made.ETag, u.made.ETagBefore)
+		parts, err := u.kind.VersionsBackTo(ctx, c, u.ID, u.made.ETag, u.made.ETagBefore)
 		if err != nil {
 			return err
 		}
 		row = parts[1]
 	}
 	before := map[string]json.RawMessage{}
-	for _, change := range operation.Properties.NetChanges(row) {
+	for _, change := range u.kind.NetChanges(row) {
 		before[change.Field] = change.From
 		u.changes = append(u.changes, operation.FieldChange{Field: change.Field, From: change.To, To: change.From})
 	}
@@ -81,16 +83,16 @@ func (u *undo) prepare(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
-	if u.Patch, err = patchOf(fields); err != nil { // some services write values that nobody could type
-		var was, left api.Property
-		err = errors.Join(api.ReadProperty(u.made.Before, &was), api.ReadProperty(u.made.After, &left))
-		u.Patch = api.PropertyChanges(left, was)
+	if u.Patch, err = u.kind.patchOf(fields); err != nil { // some services write values that nobody could type
+		var was, left R
+		err = errors.Join(u.kind.Decode(u.made.Before, &was), u.kind.Decode(u.made.After, &left))
+		u.Patch = u.kind.Changes(left, was)
 	}
 	return err
 }
 
-// Send changes the property back. What somebody else has changed since stays.
-func (u *undo) Send(ctx context.Context, c *client.Client, key string) (operation.Outcome, bool, error) {
+// Send changes the record back. What somebody else has changed since stays.
+func (u *undo[I, R, P]) Send(ctx context.Context, c *client.Client, key string) (operation.Outcome, bool, error) {
 	if u.made.ChangedNothing() {
 		return u.nothing(u.made.ETag), false, nil
 	}
@@ -104,41 +106,41 @@ func (u *undo) Send(ctx context.Context, c *client.Client, key string) (operatio
 	return o, false, err
 }
 
-// refused is the outcome for a property that is not as the row left it: nothing if that is as it was before the row,
+// refused is the outcome for a record that is not as the row left it: nothing if that is as it was before the row,
 // and otherwise an error with what the row left and what is there now.
-func (u *undo) refused(
-	ctx context.Context, c *client.Client, now operation.PropertySaving,
+func (u *undo[I, R, P]) refused(
+	ctx context.Context, c *client.Client, now operation.Saving[I, R, P],
 ) (operation.Outcome, error) {
 	isGone := client.IsNotFound(now.ReadErr)
 	switch {
 	case isGone && u.Delete, now.HasCurrent && !u.Delete && u.Patch.IsAppliedTo(now.Current.Record):
 		return u.nothing(now.Current.ETag), nil
 	case isGone:
-		return operation.Outcome{}, stays("Property %s was deleted after the run, and stays so.", u.ID)
+		return operation.Outcome{}, stays("%s was deleted after the run, and stays so.", u.kind.Titled(u.ID))
 	case now.ReadErr != nil:
 		return operation.Outcome{}, now.ReadErr
 	}
-	return operation.Outcome{}, changedByOthers(ctx, c, now, u.made.ETag, u.left)
+	return operation.Outcome{}, u.kind.changedSince(ctx, c, now, u.made.ETag, u.left)
 }
 
-// changedByOthers says what somebody else has changed since a run left the version with this ETag, or these values.
-func changedByOthers(
-	ctx context.Context, c *client.Client, now operation.PropertySaving, etag string, left *api.PropertyPatch,
+// changedSince says what somebody else has changed since a run left the version with this ETag, or these values.
+func (k *Kind[I, R, P]) changedSince(
+	ctx context.Context, c *client.Client, now operation.Saving[I, R, P], etag string, left *P,
 ) error {
 	var changes []operation.FieldChange
 	if left != nil {
-		changes, _ = changesOf(now.Current.Record.With(*left), now.Current.Record)
-	} else if parts, err := operation.Properties.VersionsBackTo(ctx, c, now.ID, etag); err == nil {
-		changes = operation.Properties.NetChanges(parts[0])
+		changes, _ = k.changesOf(with(now.Current.Record, *left), now.Current.Record)
+	} else if parts, err := k.VersionsBackTo(ctx, c, now.ID, etag); err == nil {
+		changes = k.NetChanges(parts[0])
 	}
 	texts := make([]string, len(changes))
 	for i, change := range changes {
 		texts[i] = fmt.Sprintf("%s was left as %s and is %s now", change.Field, shown(change.From), shown(change.To))
 	}
 	if len(texts) == 0 {
-		texts = []string{"perksctl property history " + string(now.ID) + " shows how"}
+		texts = []string{"perksctl " + k.Name + " history " + string(now.ID) + " shows how"}
 	}
-	return stays("Property %s was changed after the run, and stays as it is: %s.", now.ID, strings.Join(texts, "; "))
+	return stays("%s was changed after the run, and stays as it is: %s.", k.Titled(now.ID), strings.Join(texts, "; "))
 }
 
 func stays(format string, args ...any) error {
@@ -146,8 +148,8 @@ func stays(format string, args ...any) error {
 		Message: fmt.Sprintf(format, args...)}
 }
 
-// LookUp finds the property as it was before the row, whoever changed it back.
-func (u *undo) LookUp(
+// LookUp finds the record as it was before the row, whoever changed it back.
+func (u *undo[I, R, P]) LookUp(
 	ctx context.Context, c *client.Client, since time.Time, taken func(string) bool,
 ) (operation.Outcome, operation.Event, error) {
 	if u.made.ChangedNothing() {
@@ -163,40 +165,39 @@ func (u *undo) LookUp(
 	return o, event, err
 }
 
-// Predict compares the property with what the row left.
-func (u *undo) Predict(ctx context.Context, c *client.Client) operation.Prediction {
+// Predict compares the record with what the row left.
+func (u *undo[I, R, P]) Predict(ctx context.Context, c *client.Client) operation.Prediction {
 	if u.made.ChangedNothing() {
 		return operation.Prediction{
-			Message: fmt.Sprintf("Property %s would stay as it is: the row did not change it.", u.ID)}
+			Message: u.kind.Titled(u.ID) + " would stay as it is: the row did not change it."}
 	}
 	if err := u.prepare(ctx, c); err != nil {
 		return operation.Prediction{Err: err}
 	}
 	now := u.Read(ctx, c)
-	isLeft := now.HasCurrent && (u.left == nil || u.left.IsAppliedTo(now.Current.Record)) &&
+	isLeft := now.HasCurrent && (u.left == nil || (*u.left).IsAppliedTo(now.Current.Record)) &&
 		(u.ETag == "" || client.SameVersion(u.ETag, now.Current.ETag))
 	switch {
 	case !isLeft && !u.isBehind:
 		_, err := u.refused(ctx, c, now)
-		return operation.Prediction{Err: err, Message: fmt.Sprintf("Property %s is as it was before the run.", u.ID)}
+		return operation.Prediction{Err: err, Message: u.kind.Titled(u.ID) + " is as it was before the run."}
 	case u.Delete:
-		return operation.Prediction{
-			Message: fmt.Sprintf("Property %s, %q, would be deleted.", u.ID, now.Current.Record.Title)}
+		return operation.Prediction{Message: u.kind.deletes(u.ID, now.Current.Record)}
 	}
-	return operation.Prediction{Changes: u.changes, Message: sentenceOf(u.ID, u.changes)}
+	return operation.Prediction{Changes: u.changes, Message: u.kind.sentenceOf(u.ID, u.changes)}
 }
 
 // After says that the row before it in the undo, a later one of the run, leaves what this one has left.
-func (u *undo) After(int) error {
+func (u *undo[I, R, P]) After(int) error {
 	u.isBehind = true
 	return nil
 }
 
 // restoring brings back what a row of a run deleted.
-type restoring struct{ *undo }
+type restoring[I ~string, R any, P operation.Patch[R, P]] struct{ *undo[I, R, P] }
 
-// Send restores the property as it was when the row deleted it, if it is still deleted, and by the row.
-func (r *restoring) Send(
+// Send restores the record as it was when the row deleted it, if it is still deleted, and by the row.
+func (r *restoring[I, R, P]) Send(
 	ctx context.Context, c *client.Client, key string,
 ) (o operation.Outcome, replayed bool, err error) {
 	o, err = r.check(ctx, c)
@@ -204,18 +205,19 @@ func (r *restoring) Send(
 		return o, false, err
 	}
 	version := r.made.ETagBefore
-	_, etag, replayed, err := c.RestoreProperty(ctx, r.ID, api.PropertyRestore{ETag: version}, version, key)
+	_, etag, replayed, err := r.kind.Restore(c, ctx, r.ID, api.PropertyRestore{ETag: version}, version, key)
 	switch {
 	case client.IsUnsupported(err):
 		err = r.cannot()
 	case operation.IsVersionConflict(err):
-		err = stays("Property %s was restored after the run, and another version was deleted. It stays deleted.", r.ID)
+		err = stays("%s was restored after the run, and another version was deleted. It stays deleted.",
+			r.kind.Titled(r.ID))
 	}
 	return r.restored(etag), replayed, err
 }
 
-// check is the outcome if nothing is to be done, and otherwise an error if the property cannot be restored.
-func (r *restoring) check(ctx context.Context, c *client.Client) (o operation.Outcome, err error) {
+// check is the outcome if nothing is to be done, and otherwise an error if the record cannot be restored.
+func (r *restoring[I, R, P]) check(ctx context.Context, c *client.Client) (o operation.Outcome, err error) {
 	now := r.Read(ctx, c)
 	switch {
 	case r.made.ChangedNothing(), now.HasCurrent && client.SameVersion(now.Current.ETag, r.made.ETagBefore):
@@ -223,33 +225,34 @@ func (r *restoring) check(ctx context.Context, c *client.Client) (o operation.Ou
 		o.Action = operation.Restored
 		return o, nil
 	case now.HasCurrent:
-		return o, changedByOthers(ctx, c, now, r.made.ETagBefore, nil)
+		return o, r.kind.changedSince(ctx, c, now, r.made.ETagBefore, nil)
 	case !client.IsNotFound(now.ReadErr):
 		return o, now.ReadErr
 	case r.made.ETagBefore != "":
 		return o, nil
 	}
-	lacksHistory, err := r.service.lacksHistory(ctx, c, r.ID)
+	lacksHistory, err := r.lacksHistory(ctx, c)
 	switch {
 	case err != nil:
 		return o, err
 	case lacksHistory:
 		return o, r.cannot()
 	}
-	return o, stays("It is unknown which version of property %s this row deleted. To restore the last one: "+
-		"perksctl property restore %s", r.ID, r.ID)
+	return o, stays("It is unknown which version of %s this row deleted. To restore the last one: "+
+		"perksctl %s restore %s", r.kind.Named(r.ID), r.kind.Name, r.ID)
 }
 
-func (r *restoring) cannot() error {
-	return stays("This service keeps no history of listings, so it cannot restore property %s. Create it anew.", r.ID)
+func (r *restoring[I, R, P]) cannot() error {
+	return stays("This service keeps no history of %s, so it cannot restore %s. Create it anew.", r.kind.All,
+		r.kind.Named(r.ID))
 }
 
-func (r *restoring) restored(etag string) operation.Outcome {
+func (r *restoring[I, R, P]) restored(etag string) operation.Outcome {
 	return operation.Outcome{ID: r.made.ID, Status: http.StatusOK, Action: operation.Restored, ETag: etag}
 }
 
-// LookUp finds the property restored, whoever did that.
-func (r *restoring) LookUp(
+// LookUp finds the record restored, whoever did that.
+func (r *restoring[I, R, P]) LookUp(
 	ctx context.Context, c *client.Client, since time.Time, _ func(string) bool,
 ) (operation.Outcome, operation.Event, error) {
 	o, err := r.check(ctx, c)
@@ -259,7 +262,7 @@ func (r *restoring) LookUp(
 	case o.ID == "": // Send says what is wrong
 		return operation.Outcome{}, operation.Absent, nil
 	}
-	versions, err := c.PropertyVersionsSince(ctx, r.ID, since)
+	versions, err := r.kind.Since(c, ctx, r.ID, since)
 	if err != nil {
 		return operation.Outcome{}, operation.Unread, err
 	}
@@ -271,11 +274,11 @@ func (r *restoring) LookUp(
 	return o, operation.Found, nil
 }
 
-// Predict tells whether the property would be restored.
-func (r *restoring) Predict(ctx context.Context, c *client.Client) operation.Prediction {
+// Predict tells whether the record would be restored.
+func (r *restoring[I, R, P]) Predict(ctx context.Context, c *client.Client) operation.Prediction {
 	o, err := r.check(ctx, c)
 	if err != nil || o.ID != "" {
-		return operation.Prediction{Err: err, Message: fmt.Sprintf("Property %s is there already.", r.ID)}
+		return operation.Prediction{Err: err, Message: r.kind.Titled(r.ID) + " is there already."}
 	}
-	return operation.Prediction{Message: fmt.Sprintf("Property %s would be restored.", r.ID)}
+	return operation.Prediction{Message: r.kind.Titled(r.ID) + " would be restored."}
 }
