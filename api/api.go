@@ -23,6 +23,7 @@ type Scope string
 const (
 	ScopePerksRead          Scope = "perks:read"
 	ScopePerksRedeem        Scope = "perks:redeem"
+	ScopePerksWrite         Scope = "perks:write"       // create and change perks, and see what only the operator sees
 	ScopePropertiesCreate   Scope = "properties:create" // add listings, and list the client's own
 	ScopePropertiesRead     Scope = "properties:read"
 	ScopePropertiesWrite    Scope = "properties:write"
@@ -34,7 +35,8 @@ const (
 
 // AllScopes returns every scope, in the order used everywhere.
 func AllScopes() Scopes {
-	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePropertiesCreate, ScopePropertiesRead, ScopePropertiesWrite,
+	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePerksWrite, ScopePropertiesCreate,
+		ScopePropertiesRead, ScopePropertiesWrite,
 		ScopeRedemptionsDecide, ScopeRedemptionsRead, ScopeRedemptionsReadAll, ScopeRedemptionsVoid}
 }
 

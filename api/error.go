@@ -34,8 +34,10 @@ const (
 	CodeIdempotencyKeyReused Code = "idempotency_key_reused" // the Idempotency-Key was used before with another request
 	// If-Match names another version of the record than the current one
 	CodePreconditionFailed Code = "precondition_failed"
-	CodeNotDeleted         Code = "not_deleted" // the property to restore is not deleted, and no version is named
-	// the record's state does not allow the operation: operator's commands only
+	CodePerkExists         Code = "perk_exists"      // the id of the perk to create is taken
+	CodeStockBelowHeld     Code = "stock_below_held" // redemptions hold more units than the stock would have
+	CodeNotDeleted         Code = "not_deleted"      // the property to restore is not deleted, and no version is named
+	// the record's state does not allow the operation: operator's commands, and adding to a stock without limit
 	CodeConflict     Code = "conflict"
 	CodeTooExpensive Code = "too_expensive" // the list takes too long; the message names a cheaper one
 	// the caller asks too often; Retry-After says when to come back

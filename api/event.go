@@ -17,7 +17,9 @@ const (
 	EventPropertyDeleted    EventType = "property.deleted"
 	EventPropertyRestored   EventType = "property.restored"
 	EventPropertiesImported EventType = "properties.imported"
-	EventPerkChanged        EventType = "perk.changed" // its stock, or whether it needs approval
+	EventPerkCreated        EventType = "perk.created"
+	EventPerkChanged        EventType = "perk.changed"       // over the API, or by an import its stock or approval
+	EventPerkStockChanged   EventType = "perk.stock_changed" // over the API
 	EventPerksImported      EventType = "perks.imported"
 )
 
@@ -25,7 +27,7 @@ const (
 func EventTypes() []EventType {
 	return []EventType{EventRedemptionMade, EventRedemptionApproved, EventRedemptionRejected, EventRedemptionVoided,
 		EventPropertyCreated, EventPropertyChanged, EventPropertyDeleted, EventPropertyRestored,
-		EventPropertiesImported, EventPerkChanged, EventPerksImported}
+		EventPropertiesImported, EventPerkCreated, EventPerkChanged, EventPerkStockChanged, EventPerksImported}
 }
 
 // Event is one change that was committed.

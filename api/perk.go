@@ -47,26 +47,6 @@ type Category struct {
 	Name string `json:"category_name"`
 }
 
-// Validate checks the rules of a perk's fields.
-func (p *Perk) Validate() error {
-	fields := FieldErrors{}
-	if p.ID != "" {
-		fields.check("id", PerkIDRule(p.ID))
-	}
-	fields.check("title", textRule(p.Title, 1, maxTitle))
-	fields.check("description", textRule(p.Description, 1, maxLongText))
-	fields.check("city", textRule(p.City, 1, maxShortText))
-	fields.checkOptional("category", p.Category, func(s string) string { return textRule(s, 1, maxShortText) })
-	fields.checkOptional("merchant_name", p.MerchantName, func(s string) string { return textRule(s, 1, maxTitle) })
-	fields.checkOptional("image_url", p.ImageURL, URLRule)
-	fields.checkOptional("discount_text", p.DiscountText, func(s string) string { return textRule(s, 1, maxTitle) })
-	fields.checkOptional("terms", p.Terms, func(s string) string { return textRule(s, 1, maxLongText) })
-	if p.ValidFrom != nil && p.ValidTo != nil && !p.ValidFrom.Before(*p.ValidTo) {
-		fields.Add("valid_to", "must be after valid_from")
-	}
-	return fields.Err()
-}
-
 // Validate checks the rules of a category's fields.
 func (c *Category) Validate() error {
 	fields := FieldErrors{}

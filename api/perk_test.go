@@ -15,20 +15,20 @@ func validPerk() api.Perk {
 func TestValidPerk(t *testing.T) {
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	to := from.Add(time.Microsecond)
-	for name, change := range map[string]func(*api.Perk){
-		"required fields only":   func(*api.Perk) {},
-		"with an id":             func(p *api.Perk) { p.ID = "Coffee_2-1" },
-		"with the longest id":    func(p *api.Perk) { p.ID = strings.Repeat("a", 64) },
-		"with the longest title": func(p *api.Perk) { p.Title = strings.Repeat("é", 200) },
-		"with every optional text": func(p *api.Perk) {
+	for name, change := range map[string]func(*api.PerkRecord){
+		"required fields only":   func(*api.PerkRecord) {},
+		"with an id":             func(p *api.PerkRecord) { p.ID = "Coffee_2-1" },
+		"with the longest id":    func(p *api.PerkRecord) { p.ID = strings.Repeat("a", 64) },
+		"with the longest title": func(p *api.PerkRecord) { p.Title = strings.Repeat("é", 200) },
+		"with every optional text": func(p *api.PerkRecord) {
 			p.Category, p.MerchantName, p.DiscountText, p.Terms = new("a"), new("b"), new("c"), new("d")
 		},
-		"with an image": func(p *api.Perk) { p.ImageURL = new("https://img.example.com/1.jpg?s=2#x") },
-		"with dates":    func(p *api.Perk) { p.ValidFrom, p.ValidTo = &from, &to },
-		"with a start":  func(p *api.Perk) { p.ValidFrom = &to },
-		"with an end":   func(p *api.Perk) { p.ValidTo = &from },
+		"with an image": func(p *api.PerkRecord) { p.ImageURL = new("https://img.example.com/1.jpg?s=2#x") },
+		"with dates":    func(p *api.PerkRecord) { p.ValidFrom, p.ValidTo = &from, &to },
+		"with a start":  func(p *api.PerkRecord) { p.ValidFrom = &to },
+		"with an end":   func(p *api.PerkRecord) { p.ValidTo = &from },
 	} {
-		perk := validPerk()
+		perk := api.PerkRecord{Perk: validPerk(), Approval: api.ApprovalAuto}
 		change(&perk)
 		if err := perk.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -40,26 +40,27 @@ func TestInvalidPerk(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		field, want string
-		change      func(*api.Perk)
+		change      func(*api.PerkRecord)
 	}{
-		{"id", "1 to 64 characters of", func(p *api.Perk) { p.ID = "a b" }},
-		{"id", "1 to 64 characters of", func(p *api.Perk) { p.ID = strings.Repeat("a", 65) }},
-		{"id", `must not be "categories"`, func(p *api.Perk) { p.ID = "categories" }},
-		{"title", "must not be blank", func(p *api.Perk) { p.Title = " " }},
-		{"title", "at most 200 characters", func(p *api.Perk) { p.Title = strings.Repeat("é", 201) }},
-		{"description", "must not be blank", func(p *api.Perk) { p.Description = "" }},
-		{"description", "at most 10000 characters", func(p *api.Perk) { p.Description = strings.Repeat("a", 10_001) }},
-		{"city", "must not be blank", func(p *api.Perk) { p.City = "" }},
-		{"city", "NUL", func(p *api.Perk) { p.City = "a\x00" }},
-		{"category", "must not be blank", func(p *api.Perk) { p.Category = new("") }},
-		{"category", "at most 120 characters", func(p *api.Perk) { p.Category = new(strings.Repeat("a", 121)) }},
-		{"merchant_name", "valid UTF-8", func(p *api.Perk) { p.MerchantName = new("\xff") }},
-		{"discount_text", "must not be blank", func(p *api.Perk) { p.DiscountText = new("\t") }},
-		{"terms", "must not be blank", func(p *api.Perk) { p.Terms = new("") }},
-		{"image_url", "absolute http or https URL", func(p *api.Perk) { p.ImageURL = new("ftp://a/b") }},
-		{"valid_to", "must be after valid_from", func(p *api.Perk) { p.ValidFrom, p.ValidTo = &at, &at }},
+		{"id", "1 to 64 characters of", func(p *api.PerkRecord) { p.ID = "a b" }},
+		{"id", "1 to 64 characters of", func(p *api.PerkRecord) { p.ID = strings.Repeat("a", 65) }},
+		{"id", `must not be "categories"`, func(p *api.PerkRecord) { p.ID = "categories" }},
+		{"title", "must not be blank", func(p *api.PerkRecord) { p.Title = " " }},
+		{"title", "at most 200 characters", func(p *api.PerkRecord) { p.Title = strings.Repeat("é", 201) }},
+		{"description", "must not be blank", func(p *api.PerkRecord) { p.Description = "" }},
+		{"description", "at most 10000 characters",
+			func(p *api.PerkRecord) { p.Description = strings.Repeat("a", 10_001) }},
+		{"city", "must not be blank", func(p *api.PerkRecord) { p.City = "" }},
+		{"city", "NUL", func(p *api.PerkRecord) { p.City = "a\x00" }},
+		{"category", "must not be blank", func(p *api.PerkRecord) { p.Category = new("") }},
+		{"category", "at most 120 characters", func(p *api.PerkRecord) { p.Category = new(strings.Repeat("a", 121)) }},
+		{"merchant_name", "valid UTF-8", func(p *api.PerkRecord) { p.MerchantName = new("\xff") }},
+		{"discount_text", "must not be blank", func(p *api.PerkRecord) { p.DiscountText = new("\t") }},
+		{"terms", "must not be blank", func(p *api.PerkRecord) { p.Terms = new("") }},
+		{"image_url", "absolute http or https URL", func(p *api.PerkRecord) { p.ImageURL = new("ftp://a/b") }},
+		{"valid_to", "must be after valid_from", func(p *api.PerkRecord) { p.ValidFrom, p.ValidTo = &at, &at }},
 	} {
-		perk := validPerk()
+		perk := api.PerkRecord{Perk: validPerk(), Approval: api.ApprovalAuto}
 		c.change(&perk)
 		wantFault(t, "the perk", perk.Validate(), c.field, c.want)
 	}

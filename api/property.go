@@ -1,13 +1,11 @@
 package api
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math/big"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,41 +50,11 @@ const (
 	MessagePropertyDeleted = "Property successfully deleted"
 )
 
-// FieldKind is the kind of value of a property's field, and so how forms, tables and sheets write it.
-type FieldKind int
-
-// The kinds of fields.
-const (
-	LineField FieldKind = iota // a text of one line
-	TextField                  // a text of several lines
-	ListField
-	PriceField
-	NumberField
-)
-
-// Field is a field of a record that can be changed.
-type Field struct {
-	Name  string // on the wire
-	Kind  FieldKind
-	Label string // in front of the value
-	Help  string // says to what a flag sets it
-	Hint  string // an example for a form
-	// MaxLength is that of a text, in characters; 0 is unlimited.
-	MaxLength int
-	Nullable  bool
-}
-
-// IsMultiline tells whether the field is edited as several lines.
-func (f Field) IsMultiline() bool { return f.Kind == TextField || f.Kind == ListField }
-
 // propertyField is a field of a property. A new one needs a line in Property, in PropertyPatch and in propertyFields,
 // and a number that cannot be null also in numbersOrNone. All else here and in both clients follows from that.
-type propertyField struct {
-	Field
-	access
-}
+type propertyField = recordField[Property, PropertyPatch]
 
-var propertyFields = []propertyField{
+var propertyFields = recordFields[Property, PropertyPatch]{
 	text(LineField, "title", "Title", "the title", "what guests read first", 1, maxTitle,
 		func(p *Property) *string { return &p.Title }, func(p *PropertyPatch) *Optional[string] { return &p.Title }),
 	text(TextField, "description", "Description", "the description", "", 0, maxLongText,
@@ -101,11 +69,11 @@ var propertyFields = []propertyField{
 		func(p *Property) *string { return &p.Postcode },
 		func(p *PropertyPatch) *Optional[string] { return &p.Postcode }),
 	{Field{Kind: ListField, Name: "images", Label: "Images", Hint: "addresses such as https://example.com/1.jpg",
-		Help: "addresses of images, comma-separated; they replace all that are there"}, accessTo[[]string]{
-		func(p *Property) *[]string { return &p.Images },
-		func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages}},
+		Help: "addresses of images, comma-separated; they replace all that are there"},
+		accessTo[Property, PropertyPatch, []string]{func(p *Property) *[]string { return &p.Images },
+			func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages}},
 	{Field{Kind: PriceField, Name: "price_pw", Label: "Price per week", Hint: "such as 120.50",
-		Help: "the price for a week, such as 295.50; its digits are kept"}, accessTo[Price]{
+		Help: "the price for a week, such as 295.50; its digits are kept"}, accessTo[Property, PropertyPatch, Price]{
 		func(p *Property) *Price { return &p.PricePW }, func(p *PropertyPatch) *Optional[Price] { return &p.PricePW },
 		Value.price, nil}},
 	number("bedrooms", "Bedrooms", "how many bedrooms", "such as 2", Value.rooms, must(roomsRule),
@@ -123,172 +91,19 @@ var propertyFields = []propertyField{
 		func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }),
 }
 
-func text(
-	kind FieldKind, name, label, help, hint string, shortest, longest int,
-	of func(*Property) *string, in func(*PropertyPatch) *Optional[string],
-) propertyField {
-	rule := func(text string) string { return textRule(text, shortest, longest) }
-	field := Field{Kind: kind, Name: name, Label: label, Help: help, Hint: hint, MaxLength: longest}
-	return propertyField{field, accessTo[string]{of, in, Value.Text, must(rule)}}
-}
-
-func number[T any](
-	name, label, help, hint string, parse func(Value, *T) string, rule func(FieldErrors, string, T),
-	of func(*Property) *T, in func(*PropertyPatch) *Optional[T],
-) propertyField {
-	isNullable := reflect.TypeFor[T]().Kind() == reflect.Pointer
-	field := Field{Kind: NumberField, Name: name, Label: label, Help: help, Hint: hint, Nullable: isNullable}
-	return propertyField{field, accessTo[T]{of, in, parse, rule}}
-}
-
 // PropertyFields returns the fields that can be changed, in the order of Property.
-func PropertyFields() []Field {
-	fields := make([]Field, len(propertyFields))
-	for i, field := range propertyFields {
-		fields[i] = field.Field
-	}
-	return fields
-}
-
-// propertyFieldNamed returns a field by its name on the wire; nil if there is none.
-func propertyFieldNamed(name string) *propertyField {
-	for i := range propertyFields {
-		if propertyFields[i].Name == name {
-			return &propertyFields[i]
-		}
-	}
-	return nil
-}
+func PropertyFields() []Field { return propertyFields.fields() }
 
 // PropertyFieldNamed returns a field by its name on the wire.
 func PropertyFieldNamed(name string) (field Field, known bool) {
-	if field := propertyFieldNamed(name); field != nil {
+	if field := propertyFields.named(name); field != nil {
 		return field.Field, true
 	}
 	return Field{Name: name}, false
 }
 
 // PropertyPatchFields returns the names of these fields.
-func PropertyPatchFields() []string {
-	var names []string
-	for _, field := range propertyFields {
-		names = append(names, field.Name)
-	}
-	return names
-}
-
-// access reads and writes a field in properties and patches.
-type access interface {
-	read(v Value, into *PropertyPatch) (problem string)
-	isIn(p *PropertyPatch) bool
-	carry(from, to *PropertyPatch)
-	take(name string, from *Property, into *PropertyPatch)
-	apply(name string, from *PropertyPatch, to *Property)
-	check(fields FieldErrors, name string, p *Property)
-	texts(p *Property) []string
-	lacksNumber(p *Property) bool
-	double(p *Property) *float64
-	isWhole() bool
-}
-
-// accessTo is the access to a field of type T.
-type accessTo[T any] struct {
-	of    func(*Property) *T
-	in    func(*PropertyPatch) *Optional[T]
-	parse func(Value, *T) string
-	rule  func(fields FieldErrors, name string, value T) // nil where every T is right
-}
-
-func (a accessTo[T]) read(v Value, into *PropertyPatch) string {
-	var value T
-	problem := a.parse(v, &value)
-	switch {
-	case problem == "":
-		*a.in(into) = Some(value)
-	case v.IsNull():
-		return "must not be null"
-	}
-	return problem
-}
-
-func (a accessTo[T]) isIn(p *PropertyPatch) bool { return a.in(p).Set }
-
-func (a accessTo[T]) carry(from, to *PropertyPatch) { *a.in(to) = *a.in(from) }
-
-func (a accessTo[T]) take(name string, from *Property, into *PropertyPatch) {
-	value := *a.of(from)
-	if list, isList := any(&value).(*[]string); isList {
-		*list = append([]string{}, *list...) // never nil: a patch with null for images would be refused
-	}
-	taken := Some(value)
-	if odd, isOdd := from.Odd[name]; isOdd {
-		taken.odd = cmp.Or(string(odd), "null")
-	}
-	*a.in(into) = taken
-}
-
-func (a accessTo[T]) apply(name string, from *PropertyPatch, to *Property) {
-	if value := *a.in(from); value.Set {
-		*a.of(to) = value.Value
-		to.setOdd(name, value.odd)
-	}
-}
-
-func (a accessTo[T]) check(fields FieldErrors, name string, p *Property) {
-	if a.rule != nil {
-		a.rule(fields, name, *a.of(p))
-	}
-}
-
-func (a accessTo[T]) texts(p *Property) []string {
-	var number any
-	switch value := any(*a.of(p)).(type) {
-	case string:
-		return []string{value}
-	case []string:
-		return value
-	case Price:
-		return []string{value.String()}
-	case float64:
-		number = value + 0 // -0 is 0
-	case *float64:
-		if value == nil {
-			return nil
-		}
-		number = *value + 0
-	default:
-		number = value
-	}
-	digits, _ := json.Marshal(number) // an infinite number has no digits, and breaks its field's rule
-	return []string{string(digits)}
-}
-
-// lacksNumber tells whether the value is 0, so that the number may have been missing.
-func (a accessTo[T]) lacksNumber(p *Property) bool {
-	switch value := any(a.of(p)).(type) {
-	case *Price:
-		return value.digits == ""
-	case *int:
-		return *value == 0
-	case *float64:
-		return *value == 0
-	}
-	return false
-}
-
-// double returns a number that is held as the nearest double; nil for other fields, and without a value.
-func (a accessTo[T]) double(p *Property) *float64 {
-	switch value := any(a.of(p)).(type) {
-	case *float64:
-		return value
-	case **float64:
-		return *value
-	}
-	return nil
-}
-
-// isWhole tells whether the field takes whole numbers only.
-func (a accessTo[T]) isWhole() bool { _, isInt := any(*new(T)).(int); return isInt }
+func PropertyPatchFields() []string { return propertyFields.names() }
 
 // Texts returns the value of a field as texts that ParsePropertyPatch reads back without loss: one for each entry of a
 // list, none for null. Numbers have as few digits as possible.
@@ -298,13 +113,14 @@ func (p Property) Texts(name string) []string {
 	if odd, isOdd := p.Odd[name]; isOdd {
 		return oddTexts(odd)
 	}
-	if field := propertyFieldNamed(name); field != nil {
+	if field := propertyFields.named(name); field != nil {
 		return field.texts(&p)
 	}
 	return nil
 }
 
-func (f propertyField) isSame(a, b *Property) bool {
+// isSameInProperties compares prices as numbers, and what a service wrote instead of values as texts.
+func isSameInProperties(f *propertyField, a, b *Property) bool {
 	_, isOdd := a.Odd[f.Name]
 	if _, isOddToo := b.Odd[f.Name]; isOdd || isOddToo {
 		return isOdd == isOddToo && slices.Equal(a.Texts(f.Name), b.Texts(f.Name))
@@ -312,7 +128,7 @@ func (f propertyField) isSame(a, b *Property) bool {
 	if f.Kind == PriceField {
 		return a.PricePW.plainDigits() == b.PricePW.plainDigits()
 	}
-	return slices.Equal(f.texts(a), f.texts(b))
+	return f.isEqual(a, b)
 }
 
 // ParseNewProperty reads a listing without its id, which the service chooses. It needs a title and a price; any other
@@ -345,9 +161,7 @@ func (p *Property) Validate() error {
 	if p.ID <= 0 {
 		fields.Add(propertyID, "must be a whole number above 0")
 	}
-	for _, field := range propertyFields {
-		field.check(fields, field.Name, p)
-	}
+	propertyFields.check(fields, p)
 	return fields.Err()
 }
 
@@ -355,19 +169,6 @@ func (p *Property) Validate() error {
 func (p Property) With(patch PropertyPatch) Property {
 	patch.Apply(&p)
 	return p
-}
-
-// must makes a check of a rule.
-func must[T any](rule func(T) string) func(FieldErrors, string, T) {
-	return func(fields FieldErrors, name string, value T) { fields.check(name, rule(value)) }
-}
-
-func orNull[T any](rule func(T) string) func(FieldErrors, string, *T) {
-	return func(fields FieldErrors, name string, value *T) {
-		if value != nil {
-			fields.check(name, rule(*value))
-		}
-	}
 }
 
 func checkImages(fields FieldErrors, name string, images []string) {
@@ -435,29 +236,7 @@ type PropertyPatch struct {
 // ParsePropertyPatch reads a patch and checks the rules of its fields. The error is CodeValidationFailed and names
 // every field that is unknown, repeated, of the wrong type or out of bounds.
 func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
-	var p PropertyPatch
-	var probe Property
-	fields := FieldErrors{}
-	for _, m := range members {
-		field := propertyFieldNamed(m.Name)
-		switch {
-		case field != nil:
-			fields.check(m.Name, field.read(m.Value, &p))
-		case m.Name == propertyID:
-			fields.Add(m.Name, "cannot be changed")
-		default:
-			fields.Add(m.Name, "is not a field of a property; the fields are %s",
-				strings.Join(PropertyPatchFields(), ", "))
-		}
-		fields.checkRepeated(m)
-	}
-	for _, field := range propertyFields {
-		if field.isIn(&p) {
-			field.apply(field.Name, &p, &probe)
-			field.check(fields, field.Name, &probe)
-		}
-	}
-	return p, fields.Err()
+	return propertyFields.parse(members, "a property", propertyID)
 }
 
 // ParsePropertyPatchOf is ParsePropertyPatch for the property with that id. The members may contain the id, so that
@@ -471,46 +250,20 @@ func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
 
 // PropertyChanges returns the patch that changes before to after. Prices are compared as numbers: 250 equals 250.00.
 func PropertyChanges(before, after Property) PropertyPatch {
-	var changes PropertyPatch
-	for _, field := range propertyFields {
-		if !field.isSame(&before, &after) {
-			field.take(field.Name, &after, &changes)
-		}
-	}
-	return changes
+	return propertyFields.changes(&before, &after, isSameInProperties)
 }
 
 // Fields returns the names of the fields in the patch, in the order of Property.
-func (p PropertyPatch) Fields() []string {
-	var names []string
-	for _, field := range propertyFields {
-		if field.isIn(&p) {
-			names = append(names, field.Name)
-		}
-	}
-	return names
-}
+func (p PropertyPatch) Fields() []string { return propertyFields.in(&p) }
 
 // Only returns the patch reduced to the named fields.
-func (p PropertyPatch) Only(names ...string) PropertyPatch {
-	var only PropertyPatch
-	for _, field := range propertyFields {
-		if slices.Contains(names, field.Name) {
-			field.carry(&p, &only)
-		}
-	}
-	return only
-}
+func (p PropertyPatch) Only(names ...string) PropertyPatch { return propertyFields.only(&p, names) }
 
 // IsEmpty tells whether the patch changes nothing.
 func (p PropertyPatch) IsEmpty() bool { return len(p.Fields()) == 0 }
 
 // Apply sets the fields of the patch in the property.
-func (p PropertyPatch) Apply(to *Property) {
-	for _, field := range propertyFields {
-		field.apply(field.Name, &p, to)
-	}
-}
+func (p PropertyPatch) Apply(to *Property) { propertyFields.apply(&p, to) }
 
 // IsAppliedTo tells whether applying the patch to the property would change nothing, with prices compared as numbers.
 func (p PropertyPatch) IsAppliedTo(held Property) bool {

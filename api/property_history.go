@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"sync"
 	"time"
 )
 
-// The actions that leave a version of a listing.
+// The actions that leave a version of a listing or a perk.
 const (
 	VersionCreated  = "created"
 	VersionImported = "imported"
 	VersionUpdated  = "updated"
 	VersionDeleted  = "deleted"
 	VersionRestored = "restored"
+	VersionStock    = "stock" // of a perk
 )
 
 // PropertyVersion is a change of a listing, with the ETag of the version that it left.
@@ -47,19 +47,17 @@ func (v PropertyVersion) wire() any {
 
 // SetChange sets Changed, Before and After from the listing as it was before and is after. nil is one that did not live
 // then. Unlike PropertyChanges it tells 250 from 250.00, because their ETags differ.
-func (v *PropertyVersion) SetChange(before, after *Property) (err error) {
+func (v *PropertyVersion) SetChange(before, after *Property) error {
+	return setChange(v, propertyFields, before, after)
+}
+
+func setChange[R, P any](v *PropertyVersion, table recordFields[R, P], before, after *R) (err error) {
 	v.Changed = []string{}
 	was, is := any(before), any(after)
 	if before != nil && after != nil {
-		var lost, set PropertyPatch
-		for _, field := range propertyFields {
-			if !slices.Equal(field.texts(before), field.texts(after)) {
-				v.Changed = append(v.Changed, field.Name)
-				field.take(field.Name, before, &lost)
-				field.take(field.Name, after, &set)
-			}
-		}
-		was, is = lost, set
+		lost := table.changes(after, before, (*recordField[R, P]).isEqual)
+		set := table.changes(before, after, (*recordField[R, P]).isEqual)
+		v.Changed, was, is = append(v.Changed, table.in(&set)...), lost, set
 	}
 	if v.Before, err = EncodeJSON(was); err != nil {
 		return err

@@ -179,6 +179,11 @@ func (p *Property) readMembers(members map[string]json.RawMessage) error {
 }
 
 // setOdd sets the JSON that a service wrote instead of a value: "null" if it wrote no value, and "" for a proper one.
+func (p *Property) oddOf(name string) (odd json.RawMessage, isOdd bool) {
+	odd, isOdd = p.Odd[name]
+	return odd, isOdd
+}
+
 func (p *Property) setOdd(name, raw string) {
 	if _, isOdd := p.Odd[name]; !isOdd && raw == "" {
 		return
@@ -291,6 +296,11 @@ func (p *Property) SetPropertyID(id PropertyID) {
 // Has tells whether a field has the value, valid or not: what a service wrote can be sent back.
 func (p Property) Has(name string, value Value) bool {
 	field, _ := PropertyFieldNamed(name)
+	return hasTexts(field, p.Texts(name), value)
+}
+
+// hasTexts tells whether the texts of a field are those of a value.
+func hasTexts(field Field, has []string, value Value) bool {
 	var texts []string // none for null
 	switch {
 	case value.IsNull():
@@ -300,14 +310,14 @@ func (p Property) Has(name string, value Value) bool {
 	default:
 		texts = oddTexts(value.json)
 	}
-	return slices.Equal(p.Texts(name), texts)
+	return slices.Equal(has, texts)
 }
 
 // Remarks says of each field whose value can't be read what it is, such as "not a number".
 func (p Property) Remarks() map[string]string {
 	remarks := map[string]string{}
 	for name, raw := range p.Odd {
-		field := propertyFieldNamed(name)
+		field := propertyFields.named(name)
 		_, isNumber := (Value{json: raw}).number()
 		switch {
 		case raw == nil || field == nil || isNumber && field.Kind == NumberField && !field.isWhole():

@@ -24,7 +24,7 @@ func TestParseScopes(t *testing.T) {
 }
 
 func TestParseScopesErrorListsScopes(t *testing.T) {
-	for _, list := range []string{"perks:write", "perks:read PERKS:READ", "perks:read\tperks:redeem", "*"} {
+	for _, list := range []string{"perks:delete", "perks:read PERKS:READ", "perks:read\tperks:redeem", "*"} {
 		_, err := api.ParseScopes(list)
 		if api.CodeOf(err) != api.CodeValidationFailed || !strings.Contains(err.Error(), "scope ") ||
 			!strings.Contains(err.Error(), api.AllScopes().String()) {

@@ -118,13 +118,30 @@ func (v Value) Float(into *float64) string {
 }
 
 // floatOrNull reads a finite number or null. In text, "" and the word null mean null.
-func (v Value) floatOrNull(into **float64) string {
+func (v Value) floatOrNull(into **float64) string { return orNullValue(v, into, Value.Float) }
+
+func (v Value) intOrNull(into **int64) string { return orNullValue(v, into, Value.Int) }
+
+// timeOrNull cuts to milliseconds, as Millisecond does.
+func (v Value) timeOrNull(into **time.Time) string { return orNullValue(v, into, Value.Millisecond) }
+
+func orNullValue[T any](v Value, into **T, parse func(Value, *T) string) string {
 	*into = nil
 	if v.IsNull() || v.isText() && (v.raw == "" || v.raw == "null") {
 		return ""
 	}
-	*into = new(float64)
-	return v.Float(*into)
+	*into = new(T)
+	return parse(v, *into)
+}
+
+// textOrNull reads a string or null. In text, "" means null.
+func (v Value) textOrNull(into **string) string {
+	*into = nil
+	if v.IsNull() || v.isText() && v.raw == "" {
+		return ""
+	}
+	*into = new(string)
+	return v.Text(*into)
 }
 
 // Time reads an RFC 3339 time as UTC.
@@ -138,6 +155,13 @@ func (v Value) Time(into *time.Time) string {
 	}
 	*into = t
 	return ""
+}
+
+// Millisecond is Time in the milliseconds that are shown, so that lists sort by what they show.
+func (v Value) Millisecond(into *time.Time) string {
+	problem := v.Time(into)
+	*into = into.Truncate(time.Millisecond)
+	return problem
 }
 
 // ParseTime reads an RFC 3339 time, or a date, which is its start in UTC.

@@ -27,6 +27,8 @@ func asWire(value any) any {
 	switch value := value.(type) {
 	case Perk:
 		return value.wire()
+	case *time.Time:
+		return (*wireTime)(value)
 	case Property:
 		if value.Odd != nil {
 			return value.wire()

@@ -300,7 +300,8 @@ func newAccessFixture(t *testing.T) *accessFixture {
 	}
 	_, page := s.Get("", s.Root()+"/docs/")
 	w.file = regexp.MustCompile(`page\.[^"]*css`).FindString(string(page))
-	perks := []store.PerkRecord{{Perk: api.Perk{ID: "tea"}}, {Perk: api.Perk{ID: "auto"}},
+	stock := int64(1_000_000)
+	perks := []store.PerkRecord{{Perk: api.Perk{ID: "tea"}, Stock: &stock}, {Perk: api.Perk{ID: "auto"}},
 		{Perk: api.Perk{ID: "manual"}, Approval: store.ApprovalManual}}
 	s.ImportPerks(perks...)
 	s.ImportSandboxPerks(perks...)
@@ -469,7 +470,13 @@ func effectOf(p accessPoint, n int) string {
 	case "DELETE":
 		return fmt.Sprintf("property %d is deleted", n)
 	case "PATCH":
+		if strings.HasSuffix(p.route, "/:perkId") {
+			return "perks are changed"
+		}
 		return fmt.Sprintf("property %d is changed", n)
+	}
+	if p.method() == "POST" && slices.Contains([]string{"perks", "stock"}, path.Base(p.route)) {
+		return "perks are changed"
 	}
 	if p.route == "POST /v2/partners/properties" {
 		return "properties are created"
@@ -494,6 +501,11 @@ func (w *accessFixture) effects() map[string]int {
 		}
 	}
 	for _, db := range []store.Store{w.server.Live, w.server.Sandbox} {
+		for _, entry := range collected(w.t, db.Audit(ctx, store.AuditQuery{Actor: "client/*"})) {
+			if strings.HasPrefix(entry.Subject, store.PerkSubjectPrefix) {
+				effects["perks are changed"]++
+			}
+		}
 		for _, redemption := range collected(w.t, db.ExportRedemptions(ctx, "")) {
 			switch {
 			case redemption.PerkID == "tea":
@@ -559,6 +571,11 @@ func accessPoints() []accessPoint {
 		{"GET /perks/categories", "perks:read", ""},
 		{"GET /perks/users/:userId", "perks:read", ""},
 		{"GET /perks/:perkId", "perks:read", ""},
+		{"POST /perks", "perks:write", `{"title":"New","description":"New.","city":"Leeds"}`},
+		{"PATCH /perks/:perkId", "perks:write", `{"title":"USER"}`},
+		{"GET /perks/:perkId/history", "perks:write", ""},
+		{"GET /perks/:perkId/stock", "perks:write", ""},
+		{"POST /perks/:perkId/stock", "perks:write", `{"add":1}`},
 		{"GET /perks/:perkId/eligibility", "perks:read", ""},
 		{"POST /eligibility", "perks:read", `{"pairs":[{"perk_id":"tea","user_id":"USER"}]}`},
 		{"POST /perks/:perkId/redeem", "perks:redeem", `{"user_id":"USER"}`},

@@ -42,6 +42,8 @@ var problemTypes = map[api.Code]problemType{
 	api.CodeSoldOut:              {http.StatusConflict, "The perk is sold out"},
 	api.CodeIdempotencyKeyReused: {http.StatusUnprocessableEntity, "The idempotency key was used before"},
 	api.CodePreconditionFailed:   {http.StatusPreconditionFailed, "The record has changed"},
+	api.CodePerkExists:           {http.StatusConflict, "The perk exists already"},
+	api.CodeStockBelowHeld:       {http.StatusConflict, "The stock would be less than is held"},
 	api.CodeNotDeleted:           {http.StatusConflict, "The property is not deleted"},
 	api.CodeConflict:             {http.StatusConflict, "The record's state does not allow this"},
 	api.CodeTooExpensive:         {http.StatusUnprocessableEntity, "The list takes too long"},

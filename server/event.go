@@ -37,7 +37,9 @@ var eventTypes = map[string]api.EventType{
 	store.ActionUpdateProperty:   api.EventPropertyChanged,
 	store.ActionDeleteProperty:   api.EventPropertyDeleted,
 	store.ActionImportProperties: api.EventPropertiesImported,
+	store.ActionCreatePerk:       api.EventPerkCreated,
 	store.ActionUpdatePerk:       api.EventPerkChanged,
+	store.ActionChangePerkStock:  api.EventPerkStockChanged,
 	store.ActionImportPerks:      api.EventPerksImported,
 }
 
@@ -100,7 +102,8 @@ func (e feedEvent) isFor(caller Caller, types []api.EventType) bool {
 	return (len(types) == 0 || slices.Contains(types, e.Type)) && e.maySee(caller)
 }
 
-// maySee tells whether the caller may see the event: of redemptions and properties, what its lists of them show.
+// maySee tells whether the caller may see the event: of redemptions and properties, what its lists of them show. Those
+// of perks have no record, so that they tell nobody what only some may see.
 func (e feedEvent) maySee(caller Caller) bool {
 	can := caller.Scopes.Has
 	switch {

@@ -42,11 +42,6 @@ func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.
 	return writeList(h.service, c, h.sandbox, q, perks.Window, perks.Sort, read)
 }
 
-func (h perkHandlers) get(c echo.Context) (api.Perk, error) {
-	return withPerkID(pathParameter(c, "perkId"),
-		func(id string) (api.Perk, error) { return h.store.Perk(c.Request().Context(), id) })
-}
-
 func (h perkHandlers) categories(c echo.Context) ([]api.Category, error) {
 	return h.store.Categories(c.Request().Context())
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -56,10 +55,7 @@ func (s *service) createProperty(c echo.Context) error {
 	}
 	creation := store.PropertyCreation{Property: property, Owner: callerOf(c).ClientID, Actor: callerOf(c).Actor,
 		At: s.now()}
-	if creation.Key, err = idempotencyKey(c, func() (print [32]byte, err error) {
-		canonical, err := api.EncodeJSON([]any{"property", property})
-		return sha256.Sum256(canonical), err
-	}); err != nil {
+	if creation.Key, err = idempotencyKey(c, fingerprint("property", property)); err != nil {
 		return err
 	}
 	created, err := s.config.Live.CreateProperty(c.Request().Context(), creation)
@@ -140,12 +136,12 @@ func (s *service) deleteProperty(c echo.Context) error {
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, api.Message{Message: api.MessagePropertyDeleted})
 }
 
-// lastTag is the ETag of a listing as the last try of a change has met it, or left it. A try may still run after the
+// lastTag is the ETag of a record as the last try of a change has met it, or left it. A try may still run after the
 // handler has returned.
 type lastTag struct{ atomic.Pointer[string] }
 
-func (l *lastTag) note(property api.Property) error {
-	tag, err := tagOf(property)
+func (l *lastTag) note(record any) error {
+	tag, err := tagOf(record)
 	l.Store(&tag)
 	return err
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"net/http"
 	"time"
@@ -27,7 +26,7 @@ func ofOwner(c echo.Context, id int64) func(owner string) error {
 }
 
 func (s *service) getPropertyAsOf(c echo.Context, id int64, at time.Time) (api.Property, error) {
-	c.Response().Header().Set(api.HeaderAsOf, at.Truncate(time.Millisecond).Format(time.RFC3339Nano))
+	sayAsOf(c, at)
 	leave, err := s.enterLane(c, s.lists[false]) // it may read as much as a list
 	if err != nil {
 		return api.Property{}, err
@@ -35,6 +34,10 @@ func (s *service) getPropertyAsOf(c echo.Context, id int64, at time.Time) (api.P
 	defer leave()
 	record, err := s.config.Live.PropertyAsOf(c.Request().Context(), id, at, ofOwner(c, id))
 	return record.Property, err
+}
+
+func sayAsOf(c echo.Context, at time.Time) {
+	c.Response().Header().Set(api.HeaderAsOf, at.Truncate(time.Millisecond).Format(time.RFC3339Nano))
 }
 
 // listPropertyHistory lists the versions of a listing.
@@ -45,9 +48,21 @@ func (s *service) listPropertyHistory(c echo.Context) error {
 	}
 	q := api.ParseParameters(c.Request().URL.RawQuery)
 	query := store.PropertyHistoryQuery{ID: id, Window: windowOf(q), After: cursorOf(q, nil), Check: ofOwner(c, id)}
-	checkReach(q, query.Window, query.After, "versions", "")
+	return writeHistory(s, c, false, q, query.Window, query.After,
+		func(ctx context.Context) (store.List[store.PropertyVersion], error) {
+			return s.config.Live.PropertyHistory(ctx, query)
+		}, versionOfProperty)
+}
+
+// writeHistory responds with a page of the versions that find returns.
+func writeHistory[R any](
+	s *service, c echo.Context, sandbox bool, q *api.Parameters, window store.Window, after *store.Cursor,
+	find func(context.Context) (store.List[store.Version[R]], error),
+	versionOf func(store.Version[R]) (api.PropertyVersion, error),
+) error {
+	checkReach(q, window, after, "versions", "")
 	read := func(ctx context.Context) (list store.List[api.PropertyVersion], err error) {
-		found, err := s.config.Live.PropertyHistory(ctx, query)
+		found, err := find(ctx)
 		if errors.Is(err, store.ErrNoCursor) {
 			err = api.FieldErrorf("after", "%s", err)
 		}
@@ -63,7 +78,7 @@ func (s *service) listPropertyHistory(c echo.Context) error {
 		}
 		return list, nil
 	}
-	return writeList(s, c, false, q, query.Window, nil, read)
+	return writeList(s, c, sandbox, q, window, nil, read)
 }
 
 var versionActions = map[string]string{
@@ -72,25 +87,39 @@ var versionActions = map[string]string{
 	store.ActionUpdateProperty:  api.VersionUpdated,
 	store.ActionDeleteProperty:  api.VersionDeleted,
 	store.ActionRestoreProperty: api.VersionRestored,
+	store.ActionCreatePerk:      api.VersionCreated,
+	store.ActionUpdatePerk:      api.VersionUpdated,
+	store.ActionChangePerkStock: api.VersionStock,
 }
 
-func versionOf(found store.PropertyVersion) (version api.PropertyVersion, err error) {
-	version.At, version.Action = found.At, versionActions[found.Action]
-	clientID, actor, _ := found.Actor.Client()
-	version.ClientID, version.Actor = store.OrNull(clientID), store.OrNull(actor)
+func versionOfProperty(found store.PropertyVersion) (api.PropertyVersion, error) {
 	var before, after *api.Property
 	if found.Before != nil {
 		before = &found.Before.Property
 	}
 	if found.After != nil {
 		after = &found.After.Property
+	}
+	version, err := versionBy(found, after)
+	if err == nil {
+		err = version.SetChange(before, after)
+	}
+	return version, err
+}
+
+// versionBy returns a version without what it changed. after is the record as GET would return it.
+func versionBy[R, A any](found store.Version[R], after *A) (version api.PropertyVersion, err error) {
+	version.At, version.Action = found.At, versionActions[found.Action]
+	clientID, actor, _ := found.Actor.Client()
+	version.ClientID, version.Actor = store.OrNull(clientID), store.OrNull(actor)
+	if after != nil {
 		tag, err := tagOf(*after)
 		if err != nil {
 			return version, err
 		}
 		version.ETag = &tag
 	}
-	return version, version.SetChange(before, after)
+	return version, nil
 }
 
 // restoreProperty takes a listing of the caller back to a version.
@@ -115,10 +144,7 @@ func (s *service) restoreProperty(c echo.Context) error {
 			return err == nil && isNamed
 		}
 	}
-	if restoration.Key, err = idempotencyKey(c, func() (print [32]byte, err error) {
-		canonical, err := api.EncodeJSON([]any{"restore", id, version})
-		return sha256.Sum256(canonical), err
-	}); err != nil {
+	if restoration.Key, err = idempotencyKey(c, fingerprint("restore", id, version)); err != nil {
 		return err
 	}
 	if restoration.Is != nil || !restoration.AsOf.IsZero() { // to find the version may read as much as a list

@@ -20,6 +20,9 @@ import (
 // PerkSubjectPrefix comes before a perk's id in its subject.
 const PerkSubjectPrefix = "perk/"
 
+// PerkSubject is "perk/" and the perk's id.
+func PerkSubject(id string) string { return PerkSubjectPrefix + id }
+
 // UserSubject is "user/" and the user's id.
 func UserSubject(id string) string { return "user/" + id }
 

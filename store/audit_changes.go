@@ -6,40 +6,85 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 )
 
 // The entry of an update has the changed fields alone: before as they were, after as they are. So every version of a
-// listing follows from its entries: a creation, an import, a restore and a deletion have the whole record, and each
-// update changes the one that the entry before it left. If something without an entry has changed the listing since,
-// such as an import of a former version, the next update has the whole record as it was before. Every wholeEvery
-// updates, one has the whole record as it is after, so that no version is far from a whole record. No update changes
-// the id of a listing, so only a whole record has it.
+// record follows from its entries: a creation, an import, a restore and a deletion have the whole record, and each
+// update changes the one that the entry before it left. If something without an entry has changed the record since,
+// such as an import of perks, the next update has the whole record as it was before. Every wholeEvery updates, one has
+// the whole record as it is after, so that no version is far from a whole record. No update changes the id of a record,
+// so only a whole record has it.
 
 // wholeEvery is how many updates there are at most from one whole record to the next.
 const wholeEvery = 32
 
-// auditedListing is a listing with the digest of the record that its last entry left, and how many updates since the
-// last entry with a whole record.
-type auditedListing struct {
-	PropertyRecord
+// recordKind is a kind of record whose versions follow from the audit log.
+type recordKind[R any] struct {
+	prefix string // of its subjects
+	whole  string // what only a whole record as JSON begins with
+	// entries are its entries in the audit log, as EntriesOf has them.
+	entries recordEntries
+}
+
+var (
+	listings = recordKind[PropertyRecord]{propertyPrefix, `{"propertyId"`, listingEntries}
+	perks    = recordKind[PerkRecord]{PerkSubjectPrefix, `{"id"`, perkEntries}
+)
+
+// isWhole tells whether encoded is a whole record.
+func (k recordKind[R]) isWhole(encoded []byte) bool { return bytes.HasPrefix(encoded, []byte(k.whole)) }
+
+// merged returns the record with the encoded fields.
+func merged[R any](record *R, encoded []byte) (*R, error) {
+	result := *record
+	detach(reflect.ValueOf(&result).Elem())
+	return &result, json.Unmarshal(encoded, &result)
+}
+
+// detach copies what a record points to, where a decoder would write.
+func detach(record reflect.Value) {
+	for i := range record.NumField() {
+		field := record.Field(i)
+		switch kind := field.Kind(); {
+		case kind == reflect.Struct:
+			detach(field)
+		case !field.CanSet():
+		case kind == reflect.Pointer && !field.IsNil():
+			own := reflect.New(field.Type().Elem())
+			own.Elem().Set(field.Elem())
+			field.Set(own)
+		case kind == reflect.Slice && !field.IsNil():
+			own := reflect.MakeSlice(field.Type(), field.Len(), field.Len())
+			reflect.Copy(own, field)
+			field.Set(own)
+		}
+	}
+}
+
+// audited is a record with the digest of the one that its last entry left, and how many updates since the last entry
+// with a whole record.
+type audited[R any] struct {
+	record  R
 	digest  []byte // nil without such an entry
 	updates int
 }
 
-const selectAudited = `SELECT audited, ` + PropertyColumns + ` FROM properties WHERE id = $1`
-
-func scanAuditedListing(r Scanner) (l auditedListing, err error) {
-	l.PropertyRecord, err = ScanProperty(ScanAfter(r, &l.digest))
-	l.updates = wholeEvery // unknown: a former version wrote no number
-	if len(l.digest) > sha256.Size {
-		l.digest, l.updates = l.digest[:sha256.Size], int(l.digest[sha256.Size])
+// scanAudited returns a scan of the column audited and then of the record.
+func scanAudited[R any](scan func(Scanner) (R, error)) func(Scanner) (audited[R], error) {
+	return func(r Scanner) (a audited[R], err error) {
+		a.record, err = scan(ScanAfter(r, &a.digest))
+		a.updates = wholeEvery // unknown: a former version wrote no number
+		if len(a.digest) > sha256.Size {
+			a.digest, a.updates = a.digest[:sha256.Size], int(a.digest[sha256.Size])
+		}
+		return a, err
 	}
-	return l, err
 }
 
-// auditedAs is what scanAuditedListing reads. A former version takes it for the digest of another record.
+// auditedAs is what scanAudited reads. A former version takes it for the digest of another record.
 func auditedAs(encoded []byte, updates int) []byte { return append(digestOf(encoded), byte(updates)) }
 
 // digestOf identifies an encoded record.
@@ -48,18 +93,18 @@ func digestOf(encoded []byte) []byte {
 	return sum[:]
 }
 
-// isAudited tells whether the listing is as its last entry left it.
-func (l auditedListing) isAudited() (bool, error) {
-	encoded, err := json.Marshal(l.PropertyRecord)
-	return bytes.Equal(l.digest, digestOf(encoded)), err
+// isAudited tells whether the record is as its last entry left it.
+func (a audited[R]) isAudited() (bool, error) {
+	encoded, err := json.Marshal(a.record)
+	return bytes.Equal(a.digest, digestOf(encoded)), err
 }
 
 // updateEntry returns what the entry of an update says was before it, and is after it, and what to store as audited.
 // Both records are encoded.
-func (l auditedListing) updateEntry(before, after []byte) (was, is json.RawMessage, audited []byte, err error) {
+func (a audited[R]) updateEntry(before, after []byte) (was, is json.RawMessage, audited []byte, err error) {
 	var old, new map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal(before, &old), json.Unmarshal(after, &new)); err != nil {
-		return nil, nil, nil, fmt.Errorf("compare property %d with what it was: %w", l.ID, err)
+		return nil, nil, nil, fmt.Errorf("compare a record with what it was: %w", err)
 	}
 	for name, value := range old {
 		if bytes.Equal(value, new[name]) {
@@ -69,9 +114,9 @@ func (l auditedListing) updateEntry(before, after []byte) (was, is json.RawMessa
 	}
 	was, errOld := json.Marshal(old)
 	is, errNew := json.Marshal(new)
-	updates := l.updates + 1
+	updates := a.updates + 1
 	switch {
-	case !bytes.Equal(l.digest, digestOf(before)):
+	case !bytes.Equal(a.digest, digestOf(before)):
 		was, updates = before, 0
 	case updates >= wholeEvery:
 		is, updates = after, 0

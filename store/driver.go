@@ -46,7 +46,7 @@ type Tx interface {
 type Dialect struct {
 	// Locks are statements, or the ends of a SELECT that locks its rows, of which SkipLocked leaves out those of
 	// others. LockStock locks the stock of redemption $1's perk. They are "" where there is one writer.
-	LockClient, LockProperty, LockSigningKeys, LockNewProperties, LockStock, SkipLocked string
+	LockClient, LockProperty, LockSigningKeys, LockNewProperties, LockStock, LockCatalog, SkipLocked string
 
 	StockPerk  string // column of perk_stock and of redemptions that refers to the perk
 	EmptyIndex string // a statement that empties the table derived from perks
@@ -128,6 +128,8 @@ type Database struct {
 	Unprotected func(tx Tx, work func() error) error
 	// MergePerks writes the staged perks to the database.
 	MergePerks func(tx Tx, by Actor, at time.Time) (created, changed int64, err error)
+	// PutPerk writes a new or changed perk with all that is derived from it, but not its stock.
+	PutPerk func(tx Tx, perk PerkRecord) error
 	// PerkColumns and PerkValues are additional columns of staged perks.
 	PerkColumns []Column
 	PerkValues  func(PerkRecord) []any

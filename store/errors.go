@@ -97,20 +97,30 @@ func PropertyNotDeleted(id int64) error {
 		"Property %d is not deleted. Only a version that is named can replace it.", id)
 }
 
-// PropertyNotThere says that there was no property with that id at a time.
-func PropertyNotThere(id int64, at time.Time) error {
-	return api.Errorf(api.CodeNotFound, "There was no property %d at %s.", id, moment(at))
+// NotThere says that there was no record of that name, such as property 42, at a time.
+func NotThere(name string, at time.Time) error {
+	return api.Errorf(api.CodeNotFound, "There was no %s at %s.", name, moment(at))
 }
 
-// PropertyNotKnown says that nothing is known of a property at a time. Its history begins at since, or is empty if that
-// is zero.
-func PropertyNotKnown(id int64, at, since time.Time) error {
+// NotKnown says that nothing is known of a record at a time. Its history begins at since, or is empty if that is zero.
+func NotKnown(name string, at, since time.Time) error {
 	begins := "has no entries"
 	if !since.IsZero() {
 		begins = "begins at " + moment(since)
 	}
-	return api.Errorf(api.CodeNotFound, "Nobody knows what property %d was at %s: its history %s.", id,
-		moment(at), begins)
+	return api.Errorf(api.CodeNotFound, "Nobody knows what %s was at %s: its history %s.", name, moment(at), begins)
+}
+
+// PerkExists says that the perk's id is taken.
+func PerkExists(id string) error {
+	return api.Errorf(api.CodePerkExists, "There is a perk %q already. Change it, or choose another id.", id)
+}
+
+// StockBelowHeld says that redemptions hold more units than a perk's stock would have.
+func StockBelowHeld(id string, stock, held int64) error {
+	return api.Errorf(api.CodeStockBelowHeld,
+		"Perk %q cannot have a stock of %d: redemptions hold %d units. Set at least %d, or null for no limit.", id,
+		stock, held, held)
 }
 
 // moment is a time as responses have it, in milliseconds.

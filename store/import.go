@@ -297,6 +297,22 @@ func mergePerkCategories(tx Tx) error {
 	if err != nil {
 		return err
 	}
+	if err := addCategories(tx, names...); err != nil {
+		return err
+	}
+	_, err = tx.Exec(`
+		UPDATE staged SET category = known.name
+		FROM (
+			SELECT given.category AS given, (
+				SELECT name FROM categories WHERE name_fold = given.category_fold
+				ORDER BY name = given.category DESC, id LIMIT 1) AS name
+			FROM (SELECT DISTINCT category, category_fold FROM staged WHERE category IS NOT NULL) AS given) AS known
+		WHERE staged.category = known.given AND known.given <> known.name`)
+	return err
+}
+
+// addCategories adds categories with these names and ids that follow from them.
+func addCategories(tx Tx, names ...string) error {
 	taken := map[string]bool{}
 	if len(names) > 0 {
 		for id, err := range Each(tx, ScanValue[string], `SELECT lower(id) FROM categories`) {
@@ -314,15 +330,7 @@ func mergePerkCategories(tx Tx) error {
 			return err
 		}
 	}
-	_, err = tx.Exec(`
-		UPDATE staged SET category = known.name
-		FROM (
-			SELECT given.category AS given, (
-				SELECT name FROM categories WHERE name_fold = given.category_fold
-				ORDER BY name = given.category DESC, id LIMIT 1) AS name
-			FROM (SELECT DISTINCT category, category_fold FROM staged WHERE category IS NOT NULL) AS given) AS known
-		WHERE staged.category = known.given AND known.given <> known.name`)
-	return err
+	return nil
 }
 
 // Imported counts the records of an import by what happened to them, each id once. The audit log shows it too.
@@ -334,15 +342,10 @@ type Imported struct {
 }
 
 // Fields is a set of the fields of one kind of record, a bit for each in the order of its JSON.
-type Fields uint32
+type Fields = api.Fields
 
-func (f Fields) has(i int) bool { return f&(1<<i) != 0 }
-
-// Row is the line of a record in its file, and the fields that it lacks. The zero Row belongs to a complete record.
-type Row struct {
-	Line   int    // 0 without a file
-	Absent Fields // a known record keeps its own; a new one takes the record's
-}
+// Row is where a record comes from.
+type Row = api.Row
 
 // Kind is a kind of record that is read from files.
 type Kind struct {
@@ -396,7 +399,7 @@ func (k Kind) scanMissing(r Scanner) (RefusedRow, error) {
 	err := r.Scan(&row.Line, &id, &lacks)
 	var missing []string
 	for i, name := range k.names {
-		if (lacks & k.needs).has(i) {
+		if (lacks & k.needs).Has(i) {
 			missing = append(missing, name)
 		}
 	}
@@ -471,7 +474,7 @@ type validator interface{ Validate() error }
 func (k Kind) Fill(record validator, known any, absent Fields) error {
 	to, from := reflect.ValueOf(record).Elem(), reflect.ValueOf(known).Elem()
 	for i, index := range k.index {
-		if absent.has(i) {
+		if absent.Has(i) {
 			to.FieldByIndex(index).Set(from.FieldByIndex(index))
 		}
 	}

@@ -97,7 +97,7 @@ func (o Operations) Categories(ctx context.Context) ([]api.Category, error) {
 
 func (o Operations) ExportPerks(ctx context.Context) iter.Seq2[PerkRecord, error] {
 	return stream(ctx, o.db, "export perks", scanPerkRecord, `
-		SELECT p.lat, p.lng, s.stock, p.approval, `+PerkColumns+` FROM perks AS p `+o.db.Stock+` ORDER BY p.id`)
+		SELECT `+perkRecordColumns+` FROM perks AS p `+o.db.Stock+` ORDER BY p.id`)
 }
 
 func (o Operations) ExportCategories(ctx context.Context) iter.Seq2[api.Category, error] {
@@ -174,6 +174,8 @@ func (o Operations) EmptySandbox(tx Tx, by Actor, at time.Time) (emptied Emptied
 			Step{Count: &emptied.IdempotencyKeys, Text: `DELETE FROM idempotency_keys`},
 			Step{Count: &emptied.Redemptions, Text: `DELETE FROM redemptions`},
 			Step{Text: `DELETE FROM perk_stock`},
+			Step{Text: `DELETE FROM audited_perks`},
+			Step{Text: `DELETE FROM perk_edits`},
 			Step{Text: o.db.EmptyIndex},
 			Step{Count: &emptied.Perks, Text: `DELETE FROM perks`},
 			Step{Count: &emptied.Categories, Text: `DELETE FROM categories`},

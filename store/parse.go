@@ -128,9 +128,8 @@ func readValue(v api.Value, field reflect.Value) (problem string) {
 		problem = v.Int(into)
 	case *float64:
 		problem = v.Float(into)
-	case *time.Time: // in the milliseconds that are shown, so that lists sort by what they show
-		problem = v.Time(into)
-		*into = into.Truncate(time.Millisecond)
+	case *time.Time:
+		problem = v.Millisecond(into)
 	default:
 		panic(fmt.Sprintf("a record cannot have a %T", into))
 	}
@@ -159,13 +158,13 @@ func (k Kind) absent(members []api.Member) Fields {
 // here, because a known record has them.
 func (k Kind) check(problems api.FieldErrors, absent Fields, isGiven func(name string) bool, whole error) {
 	for i, name := range k.names {
-		if k.needs.has(i) && !isGiven(name) && problems[name] == nil {
+		if k.needs.Has(i) && !isGiven(name) && problems[name] == nil {
 			problems.Add(name, "is required")
 		}
 	}
 	addNew(problems, whole)
 	for i, name := range k.names {
-		if (absent & k.needs).has(i) {
+		if (absent & k.needs).Has(i) {
 			delete(problems, name)
 		}
 	}
@@ -182,29 +181,4 @@ func addNew(problems api.FieldErrors, err error) {
 			problems[field] = messages
 		}
 	}
-}
-
-// Validate checks the rules of the perk and of what only the operator sees.
-func (p *PerkRecord) Validate() error {
-	problems := api.FieldErrors{}
-	addNew(problems, p.Perk.Validate())
-	if p.Lat != nil && p.Lng == nil {
-		problems.Add("lng", "is required with lat")
-	}
-	if p.Lng != nil && p.Lat == nil {
-		problems.Add("lat", "is required with lng")
-	}
-	if p.Lat != nil && api.LatRule(*p.Lat) != "" {
-		problems.Add("lat", "%s", api.LatRule(*p.Lat))
-	}
-	if p.Lng != nil && api.LngRule(*p.Lng) != "" {
-		problems.Add("lng", "%s", api.LngRule(*p.Lng))
-	}
-	if p.Stock != nil && *p.Stock < 0 {
-		problems.Add("stock", "must not be negative")
-	}
-	if p.Approval != ApprovalAuto && p.Approval != ApprovalManual {
-		problems.Add("approval", "must be %s or %s", ApprovalAuto, ApprovalManual)
-	}
-	return problems.Err()
 }

@@ -25,6 +25,20 @@ func scanPerkRecord(r Scanner) (record PerkRecord, err error) {
 	return record, err
 }
 
+// perkRecordColumns are the columns of perks AS p and perk_stock AS s that scanPerkRecord reads.
+const perkRecordColumns = `p.lat, p.lng, s.stock, p.approval, ` + PerkColumns
+
+// StoredPerkFields are the columns of perks that a record has alone, without its words.
+const StoredPerkFields = `id, created_at, updated_at, ` + ImportedPerkFields
+
+// StoredPerkValues are a record's values of StoredPerkFields.
+func StoredPerkValues(p PerkRecord) []any {
+	keys := KeysOf(p)
+	return []any{p.ID, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt), p.ValidFrom, p.ValidTo, p.Lat, p.Lng, keys.Cell,
+		string(cmp.Or(p.Approval, ApprovalAuto)), keys.Title, keys.Category, keys.MerchantName, keys.City, p.Title,
+		p.Category, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms}
+}
+
 // ImportedPerkFields are the columns of perks that are copied from staged records, besides id, times of the record,
 // words and stock.
 const ImportedPerkFields = `valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, ` +
@@ -35,23 +49,17 @@ func (o Operations) partialPerks() partialKind[PerkRecord] {
 	return partialKind[PerkRecord]{
 		kind: PerkKind, table: `perks`, missing: `absent`, scan: scanPerkRecord,
 		columns: slices.Concat(rowColumns, columns(Text, "id"),
-			columns(Instant, "valid_from, valid_to, created_at, updated_at"),
+			columns(Instant, "created_at, updated_at, valid_from, valid_to"),
 			columns(Number, "lat, lng"), columns(Integer, "cell"), columns(Text, "approval"),
 			columns(Text, "title_fold, category_fold, merchant_name_fold, city_fold"),
 			columns(Text, "title, category, merchant_name, city, image_url, discount_text, description, terms"),
 			columns(Texts, "words"), columns(Integer, "stock"), o.db.PerkColumns),
 		values: func(p PerkRecord) []any {
-			keys := p.Keys()
-			return append([]any{
-				p.Row.Line, int64(p.Row.Absent), p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt),
-				nilIfZero(p.UpdatedAt),
-				p.Lat, p.Lng, keys.Cell, string(cmp.Or(p.Approval, ApprovalAuto)),
-				keys.Title, keys.Category, keys.MerchantName, keys.City, p.Title, p.Category, p.MerchantName, p.City,
-				p.ImageURL, p.DiscountText, p.Description, p.Terms, keys.Words, p.Stock,
-			}, o.db.PerkValues(p)...)
+			return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, StoredPerkValues(p),
+				[]any{KeysOf(p).Words, p.Stock}, o.db.PerkValues(p))
 		},
 		known: `new.lat, new.lng, new.stock, new.approval, ` + stagedPerkColumns.Replace(PerkColumns) + `,
-			p.lat, p.lng, s.stock, p.approval, ` + PerkColumns + `
+			` + perkRecordColumns + `
 			FROM staged AS new CROSS JOIN perks AS p ` + o.db.Stock + ` WHERE p.id = new.id AND new.absent <> 0`,
 		args: []any{time.Time{}},
 	}

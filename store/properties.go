@@ -58,7 +58,10 @@ func PropertyValues(p PropertyRecord) []any {
 		p.Bedrooms, p.Bathrooms, p.Lat, p.Lng, p.Deposit}
 }
 
+var scanAuditedListing = scanAudited(ScanProperty)
+
 const (
+	selectAudited  = `SELECT audited, ` + PropertyColumns + ` FROM properties WHERE id = $1`
 	selectProperty = `SELECT ` + PropertyColumns + ` FROM properties WHERE id = $1`
 	insertProperty = `INSERT INTO properties (` + auditedColumns + `) VALUES ` + auditedProperty
 	updateProperty = `UPDATE properties SET (` + auditedColumns + `) = ` + auditedProperty + ` WHERE id = $1`
@@ -94,7 +97,7 @@ func (o Operations) Property(ctx context.Context, id int64) (PropertyRecord, err
 	})
 }
 
-func (o Operations) lockProperty(tx Tx, id int64) (auditedListing, error) {
+func (o Operations) lockProperty(tx Tx, id int64) (audited[PropertyRecord], error) {
 	return OneOr(PropertyNotFound(id), tx, scanAuditedListing,
 		selectAudited+o.db.LockProperty, id)
 }
@@ -108,8 +111,11 @@ func (o Operations) CreateProperty(
 		}
 		if creation.Key != nil {
 			id, _, err := knownKey(tx, creation.Owner, *creation.Key, creation.At)
+			if err == nil && id == nil {
+				err = IdempotencyKeyReused(creation.Key.Key)
+			}
 			if err == nil {
-				created.Property, err = o.asCreated(tx, id)
+				created.Property, err = o.asCreated(tx, *id)
 				created.Replayed = err == nil
 			}
 			if !errors.Is(err, ErrNoRow) {
@@ -128,7 +134,7 @@ func (o Operations) CreateProperty(
 		record := PropertyRecord{Property: creation.Property, Owner: creation.Owner}
 		record.ID = last + 1
 		if creation.Key != nil {
-			if err := keepKey(tx, creation.Owner, *creation.Key, creation.At, record.ID, nil); err != nil {
+			if err := keepKey(tx, creation.Owner, *creation.Key, creation.At, &record.ID, nil); err != nil {
 				return created, err
 			}
 		}
@@ -141,23 +147,17 @@ func (o Operations) CreateProperty(
 	})
 }
 
-// knownKey returns the listing that a client's key names, and the entry that has the first reply, of a restored one; or
-// ErrNoRow. It ignores expired keys.
-func knownKey(tx Tx, clientID string, key IdempotencyKey, at time.Time) (id int64, entry *int64, err error) {
+// knownKey returns the listing that a client's key names, if it names one, and the entry that has the first reply, of a
+// restored one and of a change of a perk; or ErrNoRow. It ignores expired keys.
+func knownKey(tx Tx, clientID string, key IdempotencyKey, at time.Time) (id, entry *int64, err error) {
 	var fingerprint []byte
-	known, err := One(tx, func(r Scanner) (id *int64, err error) { return id, r.Scan(&fingerprint, &id, &entry) }, `
+	id, err = One(tx, func(r Scanner) (id *int64, err error) { return id, r.Scan(&fingerprint, &id, &entry) }, `
 		SELECT fingerprint, property_id, entry FROM idempotency_keys
 		WHERE client_id = $1 AND key = $2 AND created_at >= $3`, clientID, key.Key, at.Add(-IdempotencyKeyLife))
-	if err != nil {
-		return 0, nil, err
+	if err == nil {
+		err = key.Check(fingerprint)
 	}
-	if err = key.Check(fingerprint); err == nil && known == nil {
-		err = IdempotencyKeyReused(key.Key)
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	return *known, entry, nil
+	return id, entry, err
 }
 
 // asCreated returns a listing as it was created.
@@ -176,7 +176,7 @@ func (o Operations) asCreated(tx Tx, id int64) (api.Property, error) {
 }
 
 // keepKey replaces an expired key. Another transaction may have just used the same one.
-func keepKey(tx Tx, clientID string, key IdempotencyKey, at time.Time, id int64, entry *int64) error {
+func keepKey(tx Tx, clientID string, key IdempotencyKey, at time.Time, id, entry *int64) error {
 	if _, err := tx.Exec(`DELETE FROM idempotency_keys WHERE client_id = $1 AND key = $2 AND created_at < $3`,
 		clientID, key.Key, at.Add(-IdempotencyKeyLife)); err != nil {
 		return err
@@ -198,11 +198,11 @@ func (o Operations) UpdateProperty(
 		if err != nil {
 			return err
 		}
-		before, err := json.Marshal(known.PropertyRecord)
+		before, err := json.Marshal(known.record)
 		if err != nil {
 			return fmt.Errorf("encode property %d: %w", id, err)
 		}
-		property := known.PropertyRecord
+		property := known.record
 		if err := change(&property); err != nil {
 			return err
 		}
@@ -233,13 +233,13 @@ func (o Operations) DeleteProperty(
 		if err != nil {
 			return err
 		}
-		if err := check(property.PropertyRecord); err != nil {
+		if err := check(property.record); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(`DELETE FROM properties WHERE id = $1`, id); err != nil {
 			return err
 		}
-		return Audit(tx, at, by, ActionDeleteProperty, PropertySubject(id), property.PropertyRecord, nil)
+		return Audit(tx, at, by, ActionDeleteProperty, PropertySubject(id), property.record, nil)
 	})
 }
 

@@ -28,13 +28,13 @@ func (o Operations) RestoreProperty(ctx context.Context, restoration PropertyRes
 		}
 		if restoration.Key != nil {
 			named, entry, err := knownKey(tx, restoration.ClientID, *restoration.Key, restoration.At)
-			if err == nil && named != id {
+			if err == nil && (named == nil || *named != id) {
 				err = IdempotencyKeyReused(restoration.Key.Key)
 			}
 			if err == nil {
 				restored.PropertyRecord, err = wanted, notFound // which it was already
 				if entry != nil {
-					restored.PropertyRecord, err = o.asRestored(tx, *entry)
+					err = o.firstReply(tx, *entry, &restored.PropertyRecord)
 				}
 				restored.Replayed = err == nil
 			}
@@ -45,15 +45,15 @@ func (o Operations) RestoreProperty(ctx context.Context, restoration PropertyRes
 		known, err := o.lockProperty(tx, id)
 		isDeleted := api.CodeOf(err) == api.CodeNotFound
 		if isDeleted {
-			known.PropertyRecord, err = o.deletedProperty(tx, id)
+			known.record, err = o.deletedProperty(tx, id)
 		}
 		if err == nil && restoration.Check != nil {
-			err = restoration.Check(known.PropertyRecord)
+			err = restoration.Check(known.record)
 		}
 		if err != nil {
 			return restored, err
 		}
-		target := known.PropertyRecord
+		target := known.record
 		switch {
 		case isNamed:
 			target = wanted
@@ -64,11 +64,11 @@ func (o Operations) RestoreProperty(ctx context.Context, restoration PropertyRes
 		if err != nil {
 			return restored, err
 		}
-		target.ID, target.Owner = id, known.Owner
+		target.ID, target.Owner = id, known.record.Owner
 		restored.PropertyRecord = target
-		entry, err := o.putRestored(tx, restoration, known.PropertyRecord, target, isDeleted)
+		entry, err := o.putRestored(tx, restoration, known.record, target, isDeleted)
 		if err == nil && restoration.Key != nil {
-			err = keepKey(tx, restoration.ClientID, *restoration.Key, restoration.At, id, entry)
+			err = keepKey(tx, restoration.ClientID, *restoration.Key, restoration.At, &id, entry)
 		}
 		return restored, err
 	})
@@ -103,19 +103,24 @@ func (o Operations) putRestored(
 	if err := Audit(tx, restoration.At, restoration.By, ActionRestoreProperty, subject, before, target); err != nil {
 		return nil, err
 	}
+	return o.lastEntry(tx, subject)
+}
+
+// lastEntry returns the number of the entry that a transaction has added about a subject.
+func (o Operations) lastEntry(tx Tx, subject string) (*int64, error) {
 	number, err := One(tx, ScanValue[int64], `
 		SELECT `+o.db.AuditID+` FROM audit WHERE subject = $1 ORDER BY `+o.db.AuditID+` DESC LIMIT 1`, subject)
 	return &number, err
 }
 
-// asRestored returns what an entry says that a listing was restored to.
-func (o Operations) asRestored(tx Tx, entry int64) (record PropertyRecord, err error) {
-	encoded, err := OneOr(fmt.Errorf("the audit log lacks the entry %d of a restored property", entry), tx,
+// firstReply decodes what an entry says that a change has left, for a key that names it.
+func (o Operations) firstReply(tx Tx, entry int64, into any) error {
+	encoded, err := OneOr(fmt.Errorf("the audit log lacks the entry %d, which has the reply to a key", entry), tx,
 		ScanValue[string], `SELECT after FROM audit WHERE `+o.db.AuditID+` = $1`, entry)
 	if err == nil {
-		err = json.Unmarshal([]byte(encoded), &record)
+		err = json.Unmarshal([]byte(encoded), into)
 	}
-	return record, err
+	return err
 }
 
 // versionToRestore finds the version that a restoration names.
@@ -127,9 +132,10 @@ func (o Operations) versionToRestore(ctx context.Context, restoration PropertyRe
 			case err != nil:
 				return PropertyRecord{}, err
 			case restoration.Is != nil:
-				return h.findVersion(restoration.Is)
+				return findVersion(h, restoration.ID, restoration.Is)
 			}
-			return h.asOf(restoration.AsOf)
+			record, _, err := h.asOf(restoration.AsOf)
+			return record, err
 		})
 }
 

@@ -10,33 +10,16 @@ import (
 )
 
 // Approval says whether a redemption of a perk must be approved.
-type Approval string
+type Approval = api.Approval
 
-// A redemption is approved at once, or pending until an operator decides.
+// A redemption is approved at once, or pending until somebody decides.
 const (
-	ApprovalAuto   Approval = "auto"
-	ApprovalManual Approval = "manual"
+	ApprovalAuto   = api.ApprovalAuto
+	ApprovalManual = api.ApprovalManual
 )
 
-// PerkRecord is a perk with the fields that only the operator sees.
-type PerkRecord struct {
-	api.Perk
-	Lat      *float64 `json:"lat"` // degrees; both or neither
-	Lng      *float64 `json:"lng"`
-	Stock    *int64   `json:"stock"` // total units, including redeemed ones; nil means unlimited
-	Approval Approval `json:"approval"`
-	Row      Row      `json:"-"`
-}
-
-// MarshalJSON writes the fields of the perk, then those that only the operator sees.
-func (p PerkRecord) MarshalJSON() ([]byte, error) {
-	return api.JoinObjects(p.Perk, struct {
-		Lat      *float64 `json:"lat"`
-		Lng      *float64 `json:"lng"`
-		Stock    *int64   `json:"stock"`
-		Approval Approval `json:"approval"`
-	}{p.Lat, p.Lng, p.Stock, p.Approval})
-}
+// PerkRecord is a perk with the fields that only the operator sees, and who may change perks.
+type PerkRecord = api.PerkRecord
 
 // User is someone who can redeem.
 type User = api.User
@@ -46,6 +29,44 @@ type PropertyRecord struct {
 	api.Property
 	Owner string `json:"owner"`
 	Row   Row    `json:"-"`
+}
+
+// PerkCreation is one request to create a perk, which has its id.
+type PerkCreation struct {
+	Perk     PerkRecord
+	By       Actor
+	ClientID string // whose key it is
+	At       time.Time
+	Key      *IdempotencyKey // nil without one
+}
+
+// CreatedPerk is the perk as the first reply showed it, and whether this is a replay of that reply.
+type CreatedPerk struct {
+	PerkRecord
+	Replayed bool
+}
+
+// PerkRestock is one request to change the stock of a perk.
+type PerkRestock struct {
+	ID       string
+	Change   api.StockChange
+	By       Actor
+	ClientID string // whose key it is
+	At       time.Time
+	Key      *IdempotencyKey // nil without one
+}
+
+// ChangedStock is the stock as the first reply showed it, and whether this is a replay of that reply.
+type ChangedStock struct {
+	api.PerkStock
+	Replayed bool
+}
+
+// PerkHistoryQuery says which page of a perk's versions.
+type PerkHistoryQuery struct {
+	ID     string
+	Window Window
+	After  *Cursor // as in PerkQuery
 }
 
 // PropertyCreation is one request to create a listing. The id of Property is ignored.
@@ -63,13 +84,19 @@ type CreatedProperty struct {
 	Replayed bool
 }
 
-// PropertyVersion is what one change made of a listing.
-type PropertyVersion struct {
+// Version is what one change made of a record.
+type Version[R any] struct {
 	At            time.Time
 	Actor         Actor
-	Action        string          // as in the audit log
-	Before, After *PropertyRecord // the whole listing; nil where there was or is none
+	Action        string // as in the audit log
+	Before, After *R     // the whole record; nil where there was or is none
 }
+
+// PropertyVersion is a version of a listing, PerkVersion one of a perk.
+type (
+	PropertyVersion = Version[PropertyRecord]
+	PerkVersion     = Version[PerkRecord]
+)
 
 // PropertyHistoryQuery says which page of a listing's versions.
 type PropertyHistoryQuery struct {
@@ -307,8 +334,8 @@ func OrNull(text string) *string {
 }
 
 // AuditEntry is one thing that was done. Before and After are the record as JSON, null where there was or is none;
-// they never hold a secret or a hash of one. Those of a listing's update have only the fields that it changed, see
-// audit_changes.go.
+// they never hold a secret or a hash of one. Those of an update of a listing or a perk have only the fields that it
+// changed, see audit_changes.go.
 type AuditEntry struct {
 	At      time.Time       `json:"at"`
 	Actor   Actor           `json:"actor"`
@@ -328,7 +355,9 @@ const (
 	ActionReject           = "redemption.reject"
 	ActionVoid             = "redemption.void"
 	ActionCreateUser       = "user.create"
+	ActionCreatePerk       = "perk.create"
 	ActionUpdatePerk       = "perk.update"
+	ActionChangePerkStock  = "perk.stock"
 	ActionCreateProperty   = "property.create"
 	ActionUpdateProperty   = "property.update"
 	ActionDeleteProperty   = "property.delete"

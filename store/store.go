@@ -25,6 +25,7 @@ import (
 // Unavailable. Times are stored in microseconds.
 type Store interface {
 	Catalog
+	Perks
 	Redemptions
 	Properties
 	Credentials
@@ -54,6 +55,34 @@ type Catalog interface {
 	ListUsers(ctx context.Context, query UserQuery) (List[User], error)
 	// Categories returns all categories in the order of their folded names, then ids. Never nil.
 	Categories(ctx context.Context) ([]api.Category, error)
+}
+
+// Perks is what changes single perks. Changes run one at a time, and not while an import is merged. Each has an entry
+// in the audit log.
+type Perks interface {
+	// CreatePerk adds a perk, with an unknown category. It replays the first reply to the same idempotency key, or
+	// returns IdempotencyKeyReused if its fingerprint differs. The error is PerkExists if the id is taken, also in
+	// another spelling of a UUID.
+	CreatePerk(ctx context.Context, creation PerkCreation) (CreatedPerk, error)
+	// PerkRecord returns one perk or PerkNotFound.
+	PerkRecord(ctx context.Context, id string) (PerkRecord, error)
+	// UpdatePerk is UpdateProperty for a perk, and returns the perk as it is left. The id and the times of a perk
+	// cannot be changed. The error is StockBelowHeld for a new stock that is less than is held.
+	UpdatePerk(ctx context.Context, id string, by Actor, at time.Time, change func(*PerkRecord) error) (PerkRecord,
+		error)
+	// PerkStock returns the stock of a perk, or PerkNotFound.
+	PerkStock(ctx context.Context, id string) (api.PerkStock, error)
+	// ChangePerkStock changes the stock of a perk, once for each idempotency key, whatever is redeemed meanwhile.
+	// Errors: PerkNotFound, IdempotencyKeyReused, StockBelowHeld, and those of api.StockChange. Nothing is written if
+	// the stock is the same; then a replay of the key returns the stock of that time.
+	ChangePerkStock(ctx context.Context, restock PerkRestock) (ChangedStock, error)
+	// PerkHistory returns one page of the versions of a perk, newest first in the order of commits. They are those
+	// that Perks has made: an import is noticed by the change after it. Errors: PerkNotFound, and ErrNoCursor if After
+	// is not of this perk.
+	PerkHistory(ctx context.Context, query PerkHistoryQuery) (List[PerkVersion], error)
+	// PerkAsOf returns a perk as the last of the changes made at that time or earlier left it. The error has
+	// CodeNotFound if there was no perk then, or if the audit log does not say what it was.
+	PerkAsOf(ctx context.Context, id string, at time.Time) (PerkRecord, error)
 }
 
 // Redemptions is the use of perks by users.

@@ -137,8 +137,8 @@ type PerkKeys struct {
 	Words                  []string // of title, description and merchant_name
 }
 
-// Keys computes the perk's keys.
-func (p PerkRecord) Keys() PerkKeys {
+// KeysOf computes the perk's keys.
+func KeysOf(p PerkRecord) PerkKeys {
 	keys := PerkKeys{Title: Fold(p.Title), City: Fold(p.City), Category: foldOrNil(p.Category),
 		MerchantName: foldOrNil(p.MerchantName)}
 	if p.Lat != nil && p.Lng != nil {

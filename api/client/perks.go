@@ -32,23 +32,32 @@ func (c *Client) PerkPages(ctx context.Context, filter api.PerkFilter, options L
 
 // Perk returns one perk.
 func (c *Client) Perk(ctx context.Context, id string) (api.Perk, error) {
+	var perk api.Perk
+	_, err := c.perk(ctx, id, nil, &perk, &perk)
+	return perk, err
+}
+
+// perk reads a perk into into, of which perk is a part.
+func (c *Client) perk(
+	ctx context.Context, id string, query url.Values, into any, perk *api.Perk,
+) (*resty.Response, error) {
 	path, err := c.perkPath(id)
 	if err != nil {
-		return api.Perk{}, err
+		return nil, err
 	}
-	var perk api.Perk
-	call := get(path, nil)
-	res, err := c.fetchRecord(ctx, call, &perk, func() bool { return perk.ID != "" || perk.Title != "" }, "id")
+	call := get(path, query)
+	res, err := c.fetchRecord(ctx, call, into, func() bool { return perk.ID != "" || perk.Title != "" }, "id")
 	// of a redirect
 	if err == nil && !api.SameID(cmp.Or(perk.ID, id), id) &&
 		!strings.HasSuffix(res.RawResponse.Request.URL.Path, "/"+perk.ID) {
 		err = c.unreadable(call, res, fmt.Errorf("it is the perk %q", perk.ID))
 	}
 	if err != nil {
-		return api.Perk{}, err
+		*perk = api.Perk{}
+		return res, err
 	}
 	perk.ID = cmp.Or(perk.ID, id)
-	return perk, nil
+	return res, nil
 }
 
 // Categories returns all categories.
@@ -191,17 +200,24 @@ func (c *Client) property(
 	return Version[api.Property]{Record: property, ETag: etag}, res, nil
 }
 
-// guard refuses an ETag at a server that gives none: it would guard nothing.
-func (c *Client) guard(ctx context.Context, id api.PropertyID, ifMatch string) error {
+// guard refuses an ETag at a server that gives none: it would guard nothing. read reads the record.
+func (c *Client) guard(name, ifMatch string, read func() (etag string, err error)) error {
 	_, isDry := c.config.Transport.(*DryRun)
 	if isDry || ifMatch == "" || c.config.Unguarded || c.config.GivesETags.Load() {
 		return nil
 	}
-	if _, etag, err := c.Property(ctx, id); err != nil || etag != "" {
+	if etag, err := read(); err != nil || etag != "" {
 		return err
 	}
-	return api.Errorf(CodeUnguarded, "This server gives no ETags, so that one of property %s would guard nothing. "+
-		"Nothing was sent. Leave it out, or say --unguarded.", id)
+	return api.Errorf(CodeUnguarded, "This server gives no ETags, so that one of %s would guard nothing. "+
+		"Nothing was sent. Leave it out, or say --unguarded.", name)
+}
+
+func (c *Client) guardProperty(ctx context.Context, id api.PropertyID, ifMatch string) error {
+	return c.guard("property "+string(id), ifMatch, func() (string, error) {
+		_, etag, err := c.Property(ctx, id)
+		return etag, err
+	})
 }
 
 // CodeUnguarded is of a change that would not be guarded by the ETag that it has.
@@ -222,7 +238,7 @@ func (c *Client) UpdateProperty(
 	}
 	call, err := call{method: http.MethodPatch, path: path}.withJSON(patch)
 	if err == nil {
-		err = c.guard(ctx, id, ifMatch)
+		err = c.guardProperty(ctx, id, ifMatch)
 	}
 	if err != nil {
 		return api.Message{}, err
@@ -234,7 +250,7 @@ func (c *Client) UpdateProperty(
 func (c *Client) DeleteProperty(ctx context.Context, id api.PropertyID, ifMatch string) (api.Message, error) {
 	path, err := propertyPath("delete", id)
 	if err == nil {
-		err = c.guard(ctx, id, ifMatch)
+		err = c.guardProperty(ctx, id, ifMatch)
 	}
 	if err != nil {
 		return api.Message{}, err

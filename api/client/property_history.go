@@ -31,13 +31,21 @@ func (c *Client) PropertyHistoryPages(
 	ctx context.Context, id api.PropertyID, options ListOptions,
 ) Pages[api.PropertyVersion] {
 	path, err := versionsPath(id, "/history")
+	return c.versionPages(ctx, path, err, options,
+		func(err error) error { return c.orNoHistory(ctx, id, historyOfListings, err) })
+}
+
+// versionPages returns the pages of a history at a path. explain replaces the error of a service that has none.
+func (c *Client) versionPages(
+	ctx context.Context, path string, err error, options ListOptions, explain func(error) error,
+) Pages[api.PropertyVersion] {
 	var first call
 	if err == nil {
 		first, err = c.listCall(path, url.Values{}, options)
 	}
 	return func(yield func(api.Page[api.PropertyVersion], error) bool) {
 		for page, err := range walk[api.PropertyVersion](ctx, c, first, err) {
-			if !yield(page, c.orNoHistory(ctx, id, historyOfListings, err)) {
+			if !yield(page, explain(err)) {
 				return
 			}
 		}
@@ -48,8 +56,15 @@ func (c *Client) PropertyHistoryPages(
 // any time), the newest first, and the one before them if there is one.
 func (c *Client) PropertyVersionsSince(
 	ctx context.Context, id api.PropertyID, since time.Time,
-) (versions []api.PropertyVersion, err error) {
+) ([]api.PropertyVersion, error) {
 	path, err := versionsPath(id, "/history")
+	return c.versionsSince(ctx, path, err, since,
+		func(err error) error { return c.orNoHistory(ctx, id, historyOfListings, err) })
+}
+
+func (c *Client) versionsSince(
+	ctx context.Context, path string, err error, since time.Time, explain func(error) error,
+) (versions []api.PropertyVersion, _ error) {
 	var first call
 	if err == nil {
 		first, err = c.listCall(path, url.Values{}, ListOptions{PerPage: 10})
@@ -57,7 +72,7 @@ func (c *Client) PropertyVersionsSince(
 	first.seen = new(exchange)
 	for page, err := range walk[api.PropertyVersion](ctx, c, first, err) {
 		if err != nil {
-			return nil, c.orNoHistory(ctx, id, historyOfListings, err)
+			return nil, explain(err)
 		}
 		for _, version := range page.Data {
 			if versions = append(versions, version); !since.IsZero() && version.At.Before(first.seen.earliest(since)) {
@@ -93,7 +108,7 @@ func (c *Client) RestoreProperty(
 	if err != nil {
 		return property, "", false, err
 	}
-	if err := c.guard(ctx, id, ifMatch); err != nil && !IsMissing(err) { // a deleted listing cannot be read
+	if err := c.guardProperty(ctx, id, ifMatch); err != nil && !IsMissing(err) { // a deleted listing cannot be read
 		return property, "", false, err
 	}
 	call = call.withHeader(idempotencyKey, key).withHeader("If-Match", ifMatch)
@@ -123,15 +138,20 @@ func versionsPath(id api.PropertyID, rest string) (string, error) {
 
 // orNoHistory replaces an error if the service lacks the address, which the 404 of a listing does not tell.
 func (c *Client) orNoHistory(ctx context.Context, id api.PropertyID, what string, err error) error {
-	if !IsMissing(err) && !isPage(err) {
-		return err
-	}
 	path, invalid := versionsPath(id, "/history")
 	if invalid != nil {
 		return err
 	}
+	return c.orNone(ctx, path, what, err)
+}
+
+// orNone replaces an error if the service lacks what it has together with a history at the path.
+func (c *Client) orNone(ctx context.Context, history, what string, err error) error {
+	if !IsMissing(err) && !isPage(err) {
+		return err
+	}
 	// A service that has the address refuses this page before it reads anything.
-	_, _, probed := fetchPage[api.PropertyVersion](ctx, c, get(path, url.Values{"page": {"0"}}))
+	_, _, probed := fetchPage[api.PropertyVersion](ctx, c, get(history, url.Values{"page": {"0"}}))
 	if IsMissing(probed) || isPage(probed) {
 		return unsupported(what, err)
 	}

@@ -103,7 +103,7 @@ func TestCredentials(t *testing.T) {
 		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret,
 			readerSecret).diagnosis())
 		r.want("scopes", warning,
-			"lacks perks:redeem (perk redeem); properties:create (property create); properties:read (property get, ",
+			"lacks perks:redeem (perk redeem); perks:write (perk create, ",
 			"ask the operator")
 		r.want("perks", ok, "can be read", "")
 		r.wantCode(command.ExitOK)
@@ -112,7 +112,8 @@ func TestCredentials(t *testing.T) {
 	t.Run("the usual scopes", func(t *testing.T) {
 		p := newFixture(t, server.URL, session.EnvClientID, usual, session.EnvClientSecret, usualSecret)
 		r := diagnose(t, p.diagnosis())
-		r.want("scopes", ok, "the usual scopes. It lacks properties:create (property create); "+
+		r.want("scopes", ok, "the usual scopes. It lacks perks:write (perk create, perk update, perk edit, "+
+			"perk stock, perk history); properties:create (property create); "+
 			"redemptions:decide (redemption approve, redemption reject);", "")
 	})
 	for _, scope := range api.AllScopes() {

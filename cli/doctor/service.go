@@ -291,6 +291,7 @@ func (d *diagnosis) checkCredentials(ctx context.Context) finding {
 var commandsOf = map[api.Scope]string{
 	api.ScopePerksRead:          "perk list, perk get, perk categories, user perks",
 	api.ScopePerksRedeem:        "perk redeem",
+	api.ScopePerksWrite:         "perk create, perk update, perk edit, perk stock, perk history",
 	api.ScopePropertiesCreate:   "property create",
 	api.ScopePropertiesRead:     "property get, property history, property edit",
 	api.ScopePropertiesWrite:    "property update, property edit, property delete, property restore",

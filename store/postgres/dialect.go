@@ -16,6 +16,7 @@ var dialect = &store.Dialect{
 	// As redeeming does. A redemption's perk never changes, so it can be read before the lock.
 	LockStock: `SELECT FROM perk_stock WHERE perk_id = (SELECT perk_id FROM redemptions
 		WHERE id = $1) FOR UPDATE`,
+	LockCatalog:      `SELECT FROM catalog FOR UPDATE`,
 	SkipLocked:       ` FOR UPDATE SKIP LOCKED`,
 	StockPerk:        `perk_id`,
 	EmptyIndex:       `DELETE FROM perk_folds`,

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -178,6 +179,31 @@ func foldBeyondASCII(text *string) *string {
 	folded := store.Fold(*text)
 	return &folded
 }
+
+// putPerk writes a new or changed perk with its words and folds.
+func putPerk(tx store.Tx, perk store.PerkRecord) error {
+	return store.Run(tx.Exec,
+		store.Step{Text: putOnePerk, Args: append(store.StoredPerkValues(perk), store.KeysOf(perk).Words)},
+		store.Step{Text: `DELETE FROM perk_folds WHERE perk_id = $1`, Args: []any{perk.ID}},
+		store.Step{Text: `
+			INSERT INTO perk_folds (perk_id, ` + foldedTexts + `)
+			SELECT $1, f.* FROM (VALUES ($2::text, $3::text, $4::text, $5::text)) AS f WHERE coalesce($2, $3, $4, $5)
+				IS NOT NULL`, Args: append([]any{perk.ID}, folds(perk.Perk)...)},
+	)
+}
+
+var putOnePerk = func() string {
+	fields := strings.Split(store.StoredPerkFields, ", ")
+	var values []string
+	for i := range fields {
+		values = append(values, fmt.Sprintf("$%d", i+1))
+	}
+	replaced := strings.Join(fields[1:], ", ") + ", words"
+	return `
+		INSERT INTO perks (` + store.StoredPerkFields + `, words)
+		VALUES (` + strings.Join(values, ", ") + fmt.Sprintf(`, array_to_tsvector($%d::text[])`, len(fields)+1) + `)
+		ON CONFLICT (id) DO UPDATE SET (` + replaced + `) = ROW (` + store.Of("excluded", replaced) + `)`
+}()
 
 // deleteFolds and insertFolds update perk_folds for the staged perks, and write only differences.
 var (

@@ -146,6 +146,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		LockSandbox:   lockSandbox,
 		Unprotected:   unprotected,
 		MergePerks:    mergePerks,
+		PutPerk:       putPerk,
 		PerkColumns:   stagedFoldColumns,
 		PerkValues:    func(p store.PerkRecord) []any { return folds(p.Perk) },
 		Retry:         db.resetIfBroken,

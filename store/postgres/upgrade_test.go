@@ -161,3 +161,11 @@ func TestADatabaseOfTheFirstVersionIsUpgraded(t *testing.T) {
 	storetest.Equal(t, "entries", read[int](t, db, `SELECT count(*) FROM imported_properties`), 1)
 	noError(t, migrateTo(t.Context(), address, first, log))
 }
+
+func TestTheAgeOfASecretMadeBeforeTheMigrationIsThatInTheAuditLog(t *testing.T) {
+	address := storetest.PostgresDatabase(t)
+	noError(t, migrateTo(t.Context(), address, knownMigrations()[:2], slog.New(slog.DiscardHandler)))
+	storetest.Execute(t, address, storetest.FormerClients(`decode(repeat('00', 32), 'hex')`, "to_timestamp(1)",
+		"to_timestamp(2)"))
+	storetest.RequireSecretAges(t, openAt(t, address))
+}

@@ -167,6 +167,17 @@ func (s *session) putPerks(at time.Time) error {
 	)
 }
 
+// putPerk is putPerks for one perk. The words are as putPerks writes them.
+func putPerk(tx store.Tx, perk store.PerkRecord) error {
+	const row = `(SELECT row FROM perks WHERE id = $1)`
+	return store.Run(tx.Exec,
+		store.Step{Text: putOnePerk, Args: store.StoredPerkValues(perk)},
+		store.Step{Text: `DELETE FROM perk_words WHERE rowid = ` + row, Args: []any{perk.ID}},
+		store.Step{Text: `INSERT INTO perk_words (rowid, words) VALUES (` + row + `, $2)`,
+			Args: []any{perk.ID, store.KeysOf(perk).Words}},
+	)
+}
+
 // withIndexesOf runs work, which writes as many records to the table as the query counts. It builds the indexes again
 // if most of their entries change: sorting entries is several times faster than inserting each.
 func (s *session) withIndexesOf(table, written string, work func() error) error {
@@ -200,6 +211,11 @@ var (
 		SELECT ` + targetValues(`$1`) + `
 		FROM staged AS s JOIN targets ON targets.staged = s.seq WHERE true
 		ON CONFLICT (row) DO UPDATE SET (` + replacedFields + `) = (` + store.Of("excluded", replacedFields) + `)`
+
+	putOnePerk = `
+		INSERT INTO perks (` + store.StoredPerkFields + `)
+		VALUES (?` + strings.Repeat(`, ?`, strings.Count(store.StoredPerkFields, ",")) + `)
+		ON CONFLICT (id) DO UPDATE SET (` + replacedFields + `) = (` + store.Of("excluded", replacedFields) + `)`
 	replacedFields = "created_at, updated_at, " + store.ImportedPerkFields
 )
 

@@ -269,7 +269,7 @@ func init() {
 			if merchant, ok := args[2].(string); ok {
 				perk.MerchantName = &merchant
 			}
-			return asJSON(perk.Keys().Words), nil
+			return asJSON(store.KeysOf(perk).Words), nil
 		})
 }
 

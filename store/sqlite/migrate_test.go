@@ -85,3 +85,12 @@ func TestALaterMigrationIsAppliedOnce(t *testing.T) {
 	}
 	storetest.Equal(t, "applied migrations", value[int64](t, db, `SELECT count(*) FROM migrations`), int64(len(later)))
 }
+
+func TestTheAgeOfASecretMadeBeforeTheMigrationIsThatInTheAuditLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	noError(t, os.WriteFile(path, nil, 0o600))
+	s := must(must(newFile(path))(t).session(t.Context()))(t)
+	noError(t, errors.Join(s.migrate(knownMigrations()[:2]),
+		s.script(storetest.FormerClients(`zeroblob(32)`, "1000000", "2000000")), s.close()))
+	storetest.RequireSecretAges(t, openAt(t, path))
+}

@@ -109,6 +109,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		LockSandbox:   func(tx store.Tx) error { return store.Run(tx.Exec, store.Step{Text: store.RaiseVersion}) },
 		Unprotected:   unprotected,
 		MergePerks:    mergePerks,
+		PutPerk:       putPerk,
 		PerkValues:    func(store.PerkRecord) []any { return nil },
 		Retry:         func(error) bool { return false },
 		Fault:         db.fault,

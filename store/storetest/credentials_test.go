@@ -66,19 +66,22 @@ var credentialTests = []test{
 		f.addClients("a")
 		first, second, third := client("a").Secret, store.SecretHash{2}, store.SecretHash{3}
 		hour := func(n int) time.Time { return now.Add(time.Duration(n) * time.Hour) }
+		until := func(secret store.SecretHash, end int) store.OldSecret {
+			return store.OldSecret{Secret: secret, Until: hour(end)}
+		}
 		for _, step := range []struct {
 			what   string
 			change func(*store.Client) string
 			want   []store.OldSecret
 		}{
-			{"kept", store.Rotation(second, hour(10), hour(0)), []store.OldSecret{{first, hour(10)}}},
+			{"kept", store.Rotation(second, hour(10), hour(0)), []store.OldSecret{until(first, 10)}},
 			{"another kept beside it", store.Rotation(third, hour(5), hour(1)),
-				[]store.OldSecret{{first, hour(10)}, {second, hour(5)}}},
+				[]store.OldSecret{until(first, 10), until(second, 5)}},
 			{"without one that has ended", store.Rotation(first, hour(20), hour(5)),
-				[]store.OldSecret{{first, hour(10)}, {third, hour(20)}}},
+				[]store.OldSecret{until(first, 10), until(third, 20)}},
 			{"dropped", store.DropOldSecrets, nil},
 			{"dropped again", store.DropOldSecrets, nil},
-			{"kept again", store.Rotation(second, hour(30), hour(6)), []store.OldSecret{{first, hour(30)}}},
+			{"kept again", store.Rotation(second, hour(30), hour(6)), []store.OldSecret{until(first, 30)}},
 			{"replaced", store.Rotation(third, time.Time{}, hour(7)), nil},
 		} {
 			f.change("a", step.change)
@@ -94,7 +97,7 @@ var credentialTests = []test{
 		f.equal("audit", f.actions("client/a"), []string{store.ActionCreateClient, rotate, rotate, rotate, drop, rotate,
 			rotate, rotate, store.ActionDisableClient, rotate})
 		kept := client("a")
-		kept.OldSecrets = []store.OldSecret{{first, hour(10)}}
+		kept.OldSecrets = []store.OldSecret{until(first, 10)}
 		f.equal("after the first rotation", string(entries[1].After), string(asJSON(kept.Public())))
 	}},
 	{"it is noted at most once an hour when a client got a token", func(f *fixture) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
+	"example.com/perks/store"
 )
 
 // Must returns a function that returns the value, or stops the test.
@@ -56,6 +57,27 @@ func Fails(t testing.TB, what string, err error, want any) {
 func Execute(t testing.TB, address string, statements ...string) {
 	t.Helper()
 	NoError(t, execute(t.Context(), "run the statements", address, statements...))
+}
+
+// FormerClients makes two clients as the first version does, and their audit log: a, which was rotated twice, and b.
+// The arguments are SQL.
+func FormerClients(secret, made, rotated string) string {
+	return strings.NewReplacer("SECRET", secret, "MADE", made, "ROTATED", rotated).Replace(`
+		INSERT INTO clients (id, name, secret, scopes, sandbox_only, disabled, created_at)
+			VALUES ('a', 'A', SECRET, '', false, false, MADE), ('b', 'B', SECRET, '', false, false, MADE);
+		INSERT INTO audit (at, actor, action, subject) VALUES
+			(MADE, 'operator', 'client.rotate-secret', 'client/a'),
+			(ROTATED, 'operator', 'client.rotate-secret', 'client/a'),
+			(ROTATED, 'operator', 'client.disable', 'client/b')`)
+}
+
+// RequireSecretAges checks the clients of FormerClients, if a was rotated two seconds after 1970.
+func RequireSecretAges(t testing.TB, db store.Store) {
+	t.Helper()
+	a, b := Must(db.Client(t.Context(), "a"))(t), Must(db.Client(t.Context(), "b"))(t)
+	if a.SecretAt.Unix() != 2 || !b.SecretAt.IsZero() {
+		t.Errorf("the secrets were made at %s and %s", a.SecretAt, b.SecretAt)
+	}
 }
 
 // AtEnd calls end when the test ends, and reports its error.

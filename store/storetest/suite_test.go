@@ -26,6 +26,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		tests []test
 	}{
 		{"Catalog", catalogTests},
+		{"PerkChanges", perkChangeTests},
 		{"Filter", filterTests},
 		{"Order", orderTests},
 		{"Costs", costTests},

@@ -100,8 +100,8 @@ func TestAStormFindsNothing(t *testing.T) {
 func fill(t *testing.T, s *servertest.Server) fixtures {
 	t.Helper()
 	f := fixtures{secrets: map[string]string{}, tokens: map[string]string{}}
-	scopes, err := api.ParseScopes("perks:read,perks:redeem,properties:create,properties:write,redemptions:read," +
-		"redemptions:decide,redemptions:void")
+	scopes, err := api.ParseScopes("perks:read,perks:redeem,perks:write,properties:create,properties:write," +
+		"redemptions:read,redemptions:decide,redemptions:void")
 	if err != nil {
 		t.Fatal(err)
 	}
