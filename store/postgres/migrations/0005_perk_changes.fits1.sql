@@ -13,5 +13,4 @@ CREATE TABLE IF NOT EXISTS perk_edits (
 );
 
 -- The history of a perk, in the order of commits, without the entries of imports.
-CREATE INDEX CONCURRENTLY audit_of_perk ON audit (subject, (entry + 0)) INCLUDE (at, entry)
-    WHERE subject >= 'perk/' AND subject < 'perk0' AND actor COLLATE "C" >= 'client/' AND actor COLLATE "C" < 'client0';
+CREATE INDEX CONCURRENTLY audit_of_perk ON audit (subject, (entry + 0)) INCLUDE (at, entry) WHERE subject >= 'perk/' AND subject < 'perk0' AND actor COLLATE "C" >= 'client/' AND actor COLLATE "C" < 'client0';
