@@ -339,6 +339,7 @@ type RedemptionFilter struct {
 	Status         RedemptionStatus // "" is every status
 	Since, Until   time.Time        // made at that instant or later, and before that instant; zero is without limit
 	Own            bool             // only those that the caller made
+	Metadata       MetadataFilter   // "" is any metadata
 }
 
 // RedemptionFilterFields is every field.
@@ -419,7 +420,9 @@ func listOf[T ~string](choices []T) string {
 }
 
 // Values returns the filter as URL parameters. Equal filters have equal values.
-func (f RedemptionFilter) Values() url.Values { return filterValues(RedemptionFilterFields, f) }
+func (f RedemptionFilter) Values() url.Values {
+	return filterValues(WithMetadata(RedemptionFilterFields, f.Metadata.Keys()), f)
+}
 
 // Problem returns the name of a parameter that contradicts another one, and what is wrong with it, or "".
 func (f RedemptionFilter) Problem() (name, problem string) {
@@ -429,9 +432,10 @@ func (f RedemptionFilter) Problem() (name, problem string) {
 	return "", ""
 }
 
-// RedemptionFilter reads the parameters that select redemptions.
-func (p *Parameters) RedemptionFilter() (f RedemptionFilter) {
-	readFilter(p, RedemptionFilterFields, &f)
+// RedemptionFilter reads the parameters that select redemptions. It takes only the keys of metadata that are searched.
+func (p *Parameters) RedemptionFilter(searched []string) (f RedemptionFilter) {
+	readFilter(p, WithMetadata(RedemptionFilterFields, searched), &f)
+	p.refuseUnsearched(searched)
 	p.Fields.check(f.Problem())
 	return f
 }

@@ -37,7 +37,7 @@ func TestRefusedRedemptionFilters(t *testing.T) {
 		"own=": "own", "perk=a%00": "perk",
 	} {
 		p := api.ParseParameters(query)
-		if p.RedemptionFilter(); len(p.Fields[field]) == 0 || len(p.Fields) > 1 {
+		if p.RedemptionFilter(nil); len(p.Fields[field]) == 0 || len(p.Fields) > 1 {
 			t.Errorf("%s: %v, want a problem of %s", query, p.Fields, field)
 		}
 	}
@@ -47,7 +47,10 @@ func TestFilterFieldsRoundTrip(t *testing.T) {
 	requireRoundTrip(t, api.PerkFilterFields, (*api.Parameters).PerkFilter, everyFilter(t))
 	requireRoundTrip(t, api.PerkFilterFields, (*api.Parameters).PerkFilter,
 		api.PerkFilter{Near: &api.Circle{RadiusKM: api.MaxRadiusKM}})
-	requireRoundTrip(t, api.RedemptionFilterFields, (*api.Parameters).RedemptionFilter, ofRedemptions)
+	requireRoundTrip(t, api.RedemptionFilterFields,
+		func(p *api.Parameters) api.RedemptionFilter { return p.RedemptionFilter(nil) }, ofRedemptions)
+	requireRoundTrip(t, api.RefusedFilterFields, (*api.Parameters).RefusedFilter, api.RefusedFilter{PerkID: "tea",
+		UserID: "ann", Reason: api.CodeSoldOut, Actor: "Alice", Since: ofRedemptions.Since, Own: true})
 	requireRoundTrip(t, api.PropertyFilterFields, (*api.Parameters).PropertyFilter,
 		api.PropertyFilter{Query: "garden", City: "York", MinPrice: new(price(t, "99.50")),
 			MaxPrice: new(price(t, "100")), MinBedrooms: new(0), MaxBedrooms: new(2), Own: true})

@@ -66,6 +66,14 @@ const (
 // because a perk's position is not.
 const HeaderDistances = "X-Distances"
 
+// The headers of a list of redemptions. HeaderSearched names the keys of metadata that are searched, separated by
+// commas; it is absent if none is. HeaderIndexed is there while a list by metadata may lack redemptions, because their
+// metadata is still being indexed: how much is, in percent.
+const (
+	HeaderSearched = "X-Searched-Metadata"
+	HeaderIndexed  = "X-Metadata-Indexed"
+)
+
 // Page is one page of a list: the body of every paginated response.
 type Page[T any] struct {
 	Data []T      `json:"data"` // never nil on the wire
@@ -73,6 +81,8 @@ type Page[T any] struct {
 
 	DistancesKM []float64 `json:"-"` // of perks from the position that was asked for, from HeaderDistances
 	LeftOut     []string  `json:"-"` // the ids of items that came, but are of another kind than was asked for
+	Searched    []string  `json:"-"` // the keys of metadata that are searched, from HeaderSearched
+	Incomplete  string    `json:"-"` // why redemptions may be missing, from HeaderIndexed; "" if none is
 	// the address of the page after this one, from the Link header; "" if none is known
 	Next string `json:"-"`
 }

@@ -27,6 +27,7 @@ import (
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/server"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -88,7 +89,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
-			server := servertest.Start(t)
+			server := servertest.Start(t, func(c *server.Config) { c.SearchMetadata = []string{"ticket", "till"} })
 			env.Values["server"] = server
 			for name, value := range seed(server) {
 				env.Setenv(name, value)

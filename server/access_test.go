@@ -582,6 +582,7 @@ func accessPoints() []accessPoint {
 		{"GET /users", "redemptions:read-all", ""},
 		{"GET /reports/redemptions", "redemptions:read", ""},
 		{"GET /redemptions", "redemptions:read", ""},
+		{"GET /redemptions/refused", "redemptions:read", ""},
 		{"GET /redemptions/:redemptionId", "redemptions:read", ""},
 		{"GET /events", anyScope, ""},
 		{"POST /redemptions/:redemptionId/approve", "redemptions:decide", ""},

@@ -30,6 +30,7 @@ type metrics struct {
 	tokens      *prometheus.CounterVec
 	refusals    *prometheus.CounterVec
 	limited     *prometheus.CounterVec
+	refusedLost *prometheus.CounterVec
 	panics      prometheus.Counter
 	expiring    prometheus.Gauge
 }
@@ -68,6 +69,9 @@ func newMetrics(config Config, others ...prometheus.Collector) (*metrics, error)
 			"outcome"),
 		refusals: counters("bearer_refusals_total", "Requests refused for their bearer token.", "reason"),
 		limited:  counters("rate_limited_total", "Requests refused because there were too many.", "limit"),
+		refusedLost: counters("refused_redemptions_lost_total",
+			"Refused redemptions that nobody can find, because a client sent too many, or the database failed.",
+			"database"),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "panics_total",
 			Help: "Panics in request handlers. Each is a bug."}),
 		expiring: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "clients_expiring",
@@ -78,7 +82,8 @@ func newMetrics(config Config, others ...prometheus.Collector) (*metrics, error)
 		return m, nil
 	}
 	for _, c := range append(others,
-		m.requests, m.duration, m.inFlight, m.redemptions, m.tokens, m.refusals, m.limited, m.panics, m.expiring,
+		m.requests, m.duration, m.inFlight, m.redemptions, m.tokens, m.refusals, m.limited, m.refusedLost, m.panics,
+		m.expiring,
 		newDatabaseCollector(config),
 	) {
 		if err := config.Metrics.Register(c); err != nil {

@@ -23,6 +23,8 @@ type perkHandlers struct {
 	store   store.Store
 	sandbox bool
 	feed    *eventFeed
+
+	refusals *refusedLog
 }
 
 func (h perkHandlers) list(c echo.Context) error {
@@ -186,8 +188,9 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 		return result, err
 	}
 	attempt := store.RedeemAttempt{ID: h.config.NewID(), ClientID: callerOf(c).ClientID, Actor: callerOf(c).Actor,
-		Metadata: request.Metadata, At: h.now(), Key: key}
-	return withPerkID(perkID, func(id string) (store.RedeemResult, error) {
+		Metadata: request.Metadata, At: h.now(), Key: key,
+		Searched: store.SearchedValues(h.config.SearchMetadata, request.Metadata)}
+	result, err = withPerkID(perkID, func(id string) (store.RedeemResult, error) {
 		attempt.PerkID = id
 		return withUserID(h.service, request.UserID, func(id string, anyUser bool) (store.RedeemResult, error) {
 			attempt.UserID, attempt.CreateUser = id, anyUser
@@ -196,6 +199,9 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 			return result, err
 		})
 	})
+	attempt.PerkID, attempt.UserID = perkID, request.UserID
+	h.refusals.note(attempt, err)
+	return result, err
 }
 
 // idempotencyKey returns the key of a request, or nil without one. The response repeats it, whatever the result: that

@@ -50,8 +50,8 @@ func cursorOf(p *api.Parameters, sort []api.SortKey) *store.Cursor {
 }
 
 // redemptionQuery is for the redemptions that the caller may read.
-func redemptionQuery(p *api.Parameters, caller Caller) store.RedemptionQuery {
-	query := store.RedemptionQuery{RedemptionFilter: p.RedemptionFilter(), AnyUser: true, Window: windowOf(p),
+func redemptionQuery(p *api.Parameters, caller Caller, searched []string) store.RedemptionQuery {
+	query := store.RedemptionQuery{RedemptionFilter: p.RedemptionFilter(searched), AnyUser: true, Window: windowOf(p),
 		Sort: p.Sort("-redeemed_at", api.RedemptionRecordSortFields())}
 	query.ClientID = clientToRead(caller, query.Own)
 	query.After = cursorOf(p, query.Sort)

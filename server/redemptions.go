@@ -21,7 +21,8 @@ func mayRead(caller Caller, record api.RedemptionRecord) bool {
 
 func (h perkHandlers) listRedemptions(c echo.Context) error {
 	q := api.ParseParameters(c.Request().URL.RawQuery)
-	query := redemptionQuery(q, callerOf(c))
+	query := redemptionQuery(q, callerOf(c), h.config.SearchMetadata)
+	h.indexes[h.sandbox].tell(c, query.Metadata)
 	perkIDs, userIDs := api.UUIDSpellings(query.PerkID), api.UUIDSpellings(query.UserID) // see withPerkID
 	read := func(ctx context.Context) (list store.List[api.RedemptionRecord], err error) {
 		for _, query.PerkID = range perkIDs {

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,7 +41,9 @@ type Config struct {
 	MaxListeners int           // streams and waits for events that may be open; zero is 5,000
 	AuditRate    float64       // bytes per second that a client's changes may add to the audit log; zero is unlimited
 	CreateUsers  bool          // a redemption creates its user if it is unknown, live and in the sandbox
-	BehindProxy  bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
+	// keys of metadata by which redemptions are found; CheckSearchedKeys has checked them
+	SearchMetadata []string
+	BehindProxy    bool // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
 	// where clients reach the service, made by ParsePublicURL; nil is the host of each request
 	PublicURL *url.URL
 	Version   string // as GET /health tells it; empty is "dev"
@@ -73,9 +76,11 @@ func ParsePublicURL(text string) (*url.URL, error) {
 // Server answers the service's requests. It is an http.Handler.
 type Server struct {
 	http.Handler
-	routes []string
-	feeds  []*eventFeed
-	expiry *expiryWatch
+	routes   []string
+	feeds    []*eventFeed
+	expiry   *expiryWatch
+	indexes  map[bool]*metadataIndex
+	refusals []*refusedLog
 }
 
 // EndStreams ends the responses that would otherwise last until their callers leave. It must be called once at most.
@@ -88,6 +93,25 @@ func (s *Server) EndStreams() {
 // WatchExpiry warns of clients that expire soon, in the log and in a metric, now and at each tick, until ctx ends. The
 // log names each client once a day.
 func (s *Server) WatchExpiry(ctx context.Context, ticks <-chan time.Time) { s.expiry.run(ctx, ticks) }
+
+// Run does what no request waits for, until ctx ends: it indexes metadata, and keeps what was refused.
+func (s *Server) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, index := range s.indexes {
+		if len(index.keys) > 0 {
+			running.Go(func() {
+				ticks := time.NewTicker(indexInterval)
+				defer ticks.Stop()
+				index.run(ctx, ticks.C)
+			})
+		}
+	}
+	<-ctx.Done()
+	running.Wait()
+	for _, refusals := range s.refusals {
+		refusals.write(context.WithoutCancel(ctx))
+	}
+}
 
 // Routes lists the routes, each as "METHOD /path" with ":name" for a parameter.
 func (s *Server) Routes() []string { return slices.Clone(s.routes) }
@@ -113,6 +137,10 @@ type service struct {
 	feeds      []*eventFeed
 	listeners  *listeners
 	positions  *positions // nil without standbys
+
+	indexes     map[bool]*metadataIndex // of the live and, under true, of the sandbox database
+	refusals    []*refusedLog
+	refusedRate *buckets[rateKey]
 }
 
 // New makes a server, and the first signing key if the database has no valid one.
@@ -125,9 +153,20 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if config.Sandbox != nil {
 		lists[true] = newListLane(config.Sandbox)
 	}
+	indexes := map[bool]*metadataIndex{}
+	for sandbox, db := range map[bool]store.Store{false: config.Live, true: config.Sandbox} {
+		indexes[sandbox] = &metadataIndex{store: db, name: databaseLabel(sandbox), keys: config.SearchMetadata,
+			log: config.Logger}
+	}
+	if config.Sandbox == nil {
+		delete(indexes, true)
+	}
 	collectors := append(listeners.collectors(), costly.collectors("costly")...)
 	for sandbox, l := range lists {
 		collectors = append(collectors, l.collectors(databaseLabel(sandbox))...)
+		if len(config.SearchMetadata) > 0 {
+			collectors = append(collectors, indexes[sandbox].collector())
+		}
 	}
 	metrics, err := newMetrics(config, collectors...)
 	if err != nil {
@@ -157,6 +196,9 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		positions:  newPositions(config),
 		listeners:  listeners,
 		proxies:    proxies{enabled: config.BehindProxy, trusted: config.TrustedProxies},
+
+		indexes:     indexes,
+		refusedRate: newBuckets[rateKey](refusedPerClient, refusedBurst, config.Now),
 	}
 	e := s.routes()
 	var names []string
@@ -167,12 +209,16 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		}
 	}
 	expiry := &expiryWatch{config: config, expiring: metrics.expiring, warned: map[string]time.Time{}}
-	return &Server{Handler: e, routes: names, feeds: s.feeds, expiry: expiry}, nil
+	return &Server{Handler: e, routes: names, feeds: s.feeds, expiry: expiry, indexes: s.indexes,
+		refusals: s.refusals}, nil
 }
 
 func (c *Config) complete() error {
 	if c.Live == nil {
 		return errors.New("server: Config.Live is required")
+	}
+	if problem := CheckSearchedKeys(c.SearchMetadata); problem != "" {
+		return errors.New("server: Config.SearchMetadata " + problem)
 	}
 	c.TokenTTL = cmp.Or(c.TokenTTL, time.Hour)
 	c.RateBurst = cmp.Or(c.RateBurst, max(1, int(math.Ceil(c.RateLimit))))
@@ -240,6 +286,8 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	h := perkHandlers{service: s, store: perks, sandbox: sandbox}
 	h.feed = newEventFeed(perks, databaseLabel(sandbox), s.config.Logger)
 	s.feeds = append(s.feeds, h.feed)
+	h.refusals = newRefusedLog(s, perks, sandbox)
+	s.refusals = append(s.refusals, h.refusals)
 	allow := func(scope api.Scope) echo.MiddlewareFunc { return s.authorize(scope, sandbox) }
 	audited, deciding := s.limitAudit(sandbox), allow(api.ScopeRedemptionsDecide)
 	get(e, path+"/perks", h.list, allow(api.ScopePerksRead))
@@ -258,6 +306,7 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	get(e, path+"/users", h.listUsers, allow(api.ScopeRedemptionsReadAll))
 	get(e, path+"/reports/redemptions", cacheable(h.reportRedemptions), allow(api.ScopeRedemptionsRead))
 	get(e, path+"/redemptions", h.listRedemptions, allow(api.ScopeRedemptionsRead))
+	get(e, path+"/redemptions/refused", h.listRefused, allow(api.ScopeRedemptionsRead))
 	get(e, path+"/redemptions/:redemptionId", cacheable(h.getRedemption), allow(api.ScopeRedemptionsRead))
 	e.POST(path+"/redemptions/:redemptionId/approve", h.decide(api.StatusApproved), deciding, audited)
 	e.POST(path+"/redemptions/:redemptionId/reject", h.decide(api.StatusRejected), deciding, audited)

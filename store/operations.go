@@ -141,13 +141,17 @@ func (o Operations) AuditRestore(ctx context.Context, restored Restored, by Acto
 const purgeChunk = 2000
 
 func (o Operations) PurgeIdempotencyKeys(ctx context.Context, before time.Time) (purged int64, err error) {
-	text := `
+	return o.purge(ctx, "delete idempotency keys", `
 		WITH old AS MATERIALIZED (
 			SELECT client_id, key FROM idempotency_keys
-			WHERE created_at < $1 ORDER BY created_at LIMIT $2` + o.db.SkipLocked + `)
-		DELETE FROM idempotency_keys WHERE (client_id, key) IN (SELECT client_id, key FROM old)`
+			WHERE created_at < $1 ORDER BY created_at LIMIT $2`+o.db.SkipLocked+`)
+		DELETE FROM idempotency_keys WHERE (client_id, key) IN (SELECT client_id, key FROM old)`, before)
+}
+
+// purge deletes what is before $1, $2 rows at a time.
+func (o Operations) purge(ctx context.Context, doing, text string, before time.Time) (purged int64, err error) {
 	for {
-		n, err := writeFor(ctx, o, "delete idempotency keys", func(tx Tx) (int64, error) {
+		n, err := writeFor(ctx, o, doing, func(tx Tx) (int64, error) {
 			return tx.Exec(text, before, purgeChunk)
 		})
 		purged += n
@@ -171,6 +175,9 @@ func (o Operations) EmptySandbox(tx Tx, by Actor, at time.Time) (emptied Emptied
 	}
 	err = o.db.Unprotected(tx, func() error {
 		return Run(tx.Exec,
+			Step{Text: `DELETE FROM searched_metadata`}, // first, so that nobody indexes meanwhile
+			Step{Text: `DELETE FROM redemption_metadata`},
+			Step{Text: `DELETE FROM refused_redemptions`},
 			Step{Count: &emptied.IdempotencyKeys, Text: `DELETE FROM idempotency_keys`},
 			Step{Count: &emptied.Redemptions, Text: `DELETE FROM redemptions`},
 			Step{Text: `DELETE FROM perk_stock`},

@@ -86,6 +86,7 @@ var perkSortValues = map[string]func(*api.Perk) any{
 // sortKinds are the kinds of fields other than texts.
 var sortKinds = map[string]ColumnType{
 	"valid_from": Instant, "valid_to": Instant, "created_at": Instant, "updated_at": Instant, "redeemed_at": Instant,
+	"at":             Instant,
 	api.SortDistance: Integer, api.SortRelevance: Integer,
 	"propertyId": Integer, "bedrooms": Integer,
 }

@@ -143,6 +143,7 @@ type RedeemAttempt struct {
 	Key      *IdempotencyKey // nil without one
 	// CreateUser creates an unknown user. Otherwise an unknown user is refused.
 	CreateUser bool
+	Searched   []SearchedValue // by which the redemption is found, of its metadata
 }
 
 // IdempotencyKeyLife is how long a key is valid after its first use.

@@ -145,6 +145,10 @@ func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, arg
 	if query.UserID != "" || isLive && query.PerkID == "" && query.ClientID == "" && query.Actor == "" {
 		order = d.redemptionOrder(`r.redeemed_at`)
 	}
+	if query.byMetadata() {
+		order = d.redemptionOrder(`m.redeemed_at`)
+	}
+	conditions = append(conditions, metadataConditions(query.Metadata, query.byMetadata(), args)...)
 	at := order.Columns["redeemed_at"].Text
 	if query.UserID != "" {
 		add(`r.user_id = @user`, "user", query.UserID)
@@ -248,14 +252,15 @@ func (d *Dialect) RedemptionCount(query RedemptionQuery, most int64) (text strin
 	if query.UserID == "" {
 		by = ` ORDER BY ` + order.Columns["redeemed_at"].Text
 	}
-	return `SELECT count(*) FROM (SELECT 1 FROM redemptions AS r WHERE ` + where + by + ` LIMIT @most) AS counted`, args
+	return `SELECT count(*) FROM (SELECT 1 FROM ` + query.from(`redemptions AS r`) + ` WHERE ` + where + by +
+		` LIMIT @most) AS counted`, args
 }
 
 // RedemptionPage returns statements whose results, one after the other, are the page, and begin the next one if there
 // are more. Each reads @take redemptions.
 func (d *Dialect) RedemptionPage(query RedemptionQuery) (parts []string, args Named, err error) {
 	where, args, order := d.redemptionConditions(query)
-	from := d.Redemptions
+	from := query.from(d.Redemptions)
 	if query.UserID != "" {
 		from, order = d.RedemptionsOfUser, d.orderOfUser()
 		if query.sortsByPerks() {

@@ -109,6 +109,15 @@ type Redemptions interface {
 	// Errors: RedemptionNotFound, RedemptionDecided, and those of the decision's check.
 	DecideRedemption(ctx context.Context, id string, decision Decision, by Actor, at time.Time) (api.RedemptionRecord,
 		error)
+	// IndexMetadata indexes the metadata of some redemptions that cannot be found by the keys yet. It goes on where it
+	// ended, in any process, and returns how much is indexed; 100 if no redemption is left.
+	IndexMetadata(ctx context.Context, keys []string) (percent int, err error)
+	// RecordRefused adds refused redemptions.
+	RecordRefused(ctx context.Context, refused []Refused) error
+	// ListRefused returns one page of the matching refused redemptions. At most MaxCounted are counted.
+	ListRefused(ctx context.Context, query RefusedQuery) (List[Refused], error)
+	// PurgeRefused deletes the redemptions that were refused before the instant and returns their number.
+	PurgeRefused(ctx context.Context, before time.Time) (int64, error)
 	// PurgeIdempotencyKeys deletes the keys first used before the instant and returns their number.
 	PurgeIdempotencyKeys(ctx context.Context, before time.Time) (int64, error)
 }

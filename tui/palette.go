@@ -154,6 +154,9 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 			return choices, err
 		}
 		few := client.ListOptions{Page: 1, PerPage: mostFound}
+		if choices, err = a.redemptionsAbout(ctx, c, text, few); err != nil {
+			return choices, err
+		}
 		found, err := c.Perks(ctx, api.PerkFilter{Query: text}, few)
 		for i := range found.Data {
 			choices = append(choices, a.perkFound(&found.Data[i]))
@@ -180,6 +183,42 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 	}
 }
 
+// redemptionsAbout finds redemptions by a value of their metadata, such as a ticket: "4711" by any key that is searched,
+// and "ticket:4711" by that one. A page says which those are.
+func (a *App) redemptionsAbout(
+	ctx context.Context, c *client.Client, text string, few client.ListOptions,
+) (choices []screen.Choice, err error) {
+	key, value, hasKey := strings.Cut(text, ":")
+	if !hasKey && !looksLikeID(text) || c.Lacks(api.ScopeRedemptionsRead) {
+		return nil, nil
+	}
+	first, err := c.Redemptions(ctx, api.RedemptionFilter{}, client.ListOptions{Page: 1, PerPage: 1})
+	searched := first.Searched
+	if !hasKey {
+		value = text
+	} else {
+		searched = slices.DeleteFunc(searched, func(one string) bool { return !strings.EqualFold(one, key) })
+	}
+	for _, key := range searched {
+		if err != nil || strings.TrimSpace(value) == "" {
+			break
+		}
+		var found api.Page[api.RedemptionRecord]
+		filter := api.RedemptionFilter{Metadata: api.MetadataFilter("").With(key, strings.TrimSpace(value))}
+		found, err = c.Redemptions(ctx, filter, few)
+		for i := range found.Data {
+			r := &found.Data[i]
+			choices = append(choices, a.redemptionFound(r, key+" "+display.Line(strings.TrimSpace(value))))
+		}
+	}
+	return choices, orLacking(err)
+}
+
+func (a *App) redemptionFound(r *api.RedemptionRecord, facts ...string) screen.Choice {
+	facts = append(facts, string(r.Status), r.ID)
+	return a.found("redemption", r.ID, screen.ToRedemption{ID: r.ID}, r.PerkID+" for "+r.UserID, facts...)
+}
+
 // recordWithID finds the redemption, perk or property with an id that looks like one.
 func (a *App) recordWithID(
 	ctx context.Context, c *client.Client, text string, live bool,
@@ -190,8 +229,7 @@ func (a *App) recordWithID(
 	if isRedemptionID(text) {
 		r, _, failure := c.Redemption(ctx, api.LowerUUID(text))
 		if failure == nil {
-			to, title := screen.ToRedemption{ID: r.ID}, r.PerkID+" for "+r.UserID
-			return []screen.Choice{a.found("redemption", r.ID, to, title, string(r.Status), r.ID)}, nil
+			return []screen.Choice{a.redemptionFound(&r)}, nil
 		}
 		err = orLacking(failure)
 	}

@@ -55,6 +55,11 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 		}
 	}
 	page.DistancesKM = distances(res.Header().Get(api.HeaderDistances), len(page.Data))
+	page.Searched = api.SearchedKeys(res.Header().Get(api.HeaderSearched))
+	if percent, err := strconv.Atoi(res.Header().Get(api.HeaderIndexed)); err == nil {
+		page.Incomplete = fmt.Sprintf("Some may be missing: the service is still indexing the metadata of older "+
+			"redemptions, %d %% so far.", percent)
+	}
 	return page, res.Header(), nil
 }
 
@@ -99,6 +104,10 @@ func lacksMember(item any) string {
 		lacksID = r.ID == ""
 	case *api.User:
 		lacksID = r.ID == ""
+	case *api.RefusedRedemption:
+		if r.Code == "" {
+			return "code"
+		}
 	case *api.PropertyVersion:
 		if r.Action == "" {
 			return "action"

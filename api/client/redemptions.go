@@ -27,6 +27,14 @@ func (c *Client) RedemptionPages(
 	return orUnsupported("list of redemptions", walk[api.RedemptionRecord](ctx, c, call, err))
 }
 
+// RefusedPages returns the pages of refused redemptions, from options.Page on.
+func (c *Client) RefusedPages(
+	ctx context.Context, filter api.RefusedFilter, options ListOptions,
+) Pages[api.RefusedRedemption] {
+	call, err := c.listCall(c.redemptionsPath()+"/refused", filter.Values(), options)
+	return orUnsupported("list of refused redemptions", walk[api.RefusedRedemption](ctx, c, call, err))
+}
+
 // Redemption returns a redemption and its ETag.
 func (c *Client) Redemption(ctx context.Context, id string) (api.RedemptionRecord, string, error) {
 	path, err := c.redemptionPath(id, "")

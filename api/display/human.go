@@ -93,6 +93,20 @@ func Distance(at, now time.Time) string {
 // Instant writes a time for people, in the zone of now.
 func Instant(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 2006 15:04") }
 
+// Recently is Instant of a short time ago, as people say it: "yesterday 14:02".
+func Recently(at, now time.Time) string {
+	day, at := Day(at, now), at.In(now.Location())
+	switch day {
+	case Day(now, now):
+		day = "today"
+	case Day(now.AddDate(0, 0, -1), now):
+		day = "yesterday"
+	default:
+		day = at.Format("2 Jan")
+	}
+	return day + at.Format(" 15:04")
+}
+
 // End is Instant for what ends then: midnight is 24:00 of the day that is the last.
 func End(at, now time.Time) string {
 	if local := at.In(now.Location()); local.Hour() == 0 && local.Minute() == 0 {

@@ -102,6 +102,22 @@ func TestUntil(t *testing.T) {
 	}
 }
 
+func TestRecently(t *testing.T) {
+	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.FixedZone("", 3600))
+	for at, want := range map[time.Time]string{
+		now:                       "today 12:00",
+		now.Add(-13 * time.Hour):  "yesterday 23:00",
+		now.Add(-36 * time.Hour):  "yesterday 00:00",
+		now.Add(-37 * time.Hour):  "27 Mar 23:00",
+		now.AddDate(0, 0, -30):    "27 Feb 12:00",
+		now.Add(-time.Hour).UTC(): "today 11:00",
+	} {
+		if got := display.Recently(at, now); got != want {
+			t.Errorf("%s: %q, want %q", at, got, want)
+		}
+	}
+}
+
 func TestDaysFollowTheCalendar(t *testing.T) {
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {

@@ -206,7 +206,7 @@ func Show[T any](
 	onePage := !flags.All && flags.Limit == 0
 	shown, cut, leftOut := 0, false, 0 // --limit cut items off
 	var meta api.PageMeta
-	hasNext := false
+	hasNext, incomplete := false, ""
 	items := func(yield func(T, error) bool) {
 		for page, err := range pages {
 			if err != nil {
@@ -215,6 +215,7 @@ func Show[T any](
 				return
 			}
 			meta, hasNext = page.Meta, page.Next != ""
+			incomplete = page.Incomplete
 			leftOut += len(page.LeftOut)
 			for _, item := range page.Data {
 				if flags.Limit > 0 && shown == flags.Limit {
@@ -237,6 +238,9 @@ func Show[T any](
 	}
 	if err := printer.List(ctx, items); err != nil {
 		return err
+	}
+	if incomplete != "" {
+		s.Warn("%s", incomplete)
 	}
 	if leftOut > 0 {
 		s.Note("Left out %s of the other kind: this server lists perks and redemptions together.",
@@ -283,6 +287,8 @@ type Kind[F, T any] struct {
 	// Query is the help of --query where no field is for words; "" if there is no such flag.
 	Query string
 	Check func(F) error // what the flags say together; nil is always right
+	// More sets what other flags say, and returns fields for it; nil without any.
+	More  func(*F) ([]api.FilterField[F], error)
 	Pages func(*client.Client, context.Context, F, client.ListOptions) client.Pages[T]
 }
 
@@ -313,6 +319,12 @@ func (k Kind[F, T]) Show(cmd *cobra.Command, s *session.Session, flags Flags) er
 		return err
 	}
 	filter, err := ReadFilter(cmd, k.Fields)
+	fields := slices.Clip(k.Fields)
+	if err == nil && k.More != nil {
+		var more []api.FilterField[F]
+		more, err = k.More(&filter)
+		fields = append(fields, more...)
+	}
 	if err == nil && k.Check != nil {
 		err = k.Check(filter)
 	}
@@ -322,7 +334,7 @@ func (k Kind[F, T]) Show(cmd *cobra.Command, s *session.Session, flags Flags) er
 	if err != nil {
 		return err
 	}
-	checks := func() *api.FilterCheck[T] { return api.CheckFilter[F, T](k.Fields, filter) }
+	checks := func() *api.FilterCheck[T] { return api.CheckFilter[F, T](fields, filter) }
 	return Connect(cmd, s, flags, k.View, checks, func(c *client.Client) client.Pages[T] {
 		return k.Pages(c, cmd.Context(), filter, flags.Options())
 	})

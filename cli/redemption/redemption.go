@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,11 @@ func values(s *session.Session) list.Values {
 }
 
 func newList(s *session.Session) *cobra.Command {
-	return list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
+	var flags list.Flags
+	var metadata []string
+	var isRefused bool
+	var onlyRefused []api.FilterField[api.RefusedFilter]
+	made := list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		Fields: api.RedemptionFilterFields, Sort: api.RedemptionRecordSortFields(), View: view,
 		Query:  "only redemptions that this `text` asks for, such as \"pending user:alice\"",
 		Values: values(s),
@@ -52,18 +57,78 @@ func newList(s *session.Session) *cobra.Command {
 			}
 			return nil
 		},
+		More: func(filter *api.RedemptionFilter) ([]api.FilterField[api.RedemptionFilter], error) {
+			read, err := api.ReadMetadataFilter(metadata)
+			if err != nil {
+				return nil, command.Usagef("--metadata %s.", err)
+			}
+			filter.Metadata = read
+			return api.WithMetadata(nil, read.Keys()), nil
+		},
 		Pages: (*client.Client).RedemptionPages,
-	}.Command(s, cobra.Command{
+	}
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List redemptions, the newest first",
 		Long: "List redemptions, newest first: those of your client, or of all clients with the scope\n" +
 			"redemptions:read-all. Counts stop at 200; --all shows all redemptions.\n\n" +
-			"--query takes filters in one line: perk: user: status: since: until: +own. A status needs no key.",
+			"--query takes filters in one line: perk: user: status: since: until: +own. A status needs no key.\n\n" +
+			"--metadata finds redemptions by a whole value of their metadata, without regard to case, if the service\n" +
+			"searches the key. --refused lists the redemptions of the last 30 days that were refused instead.",
 		Example: "  perksctl redemption list --status pending --sort redeemed_at\n" +
 			"  perksctl redemption list --status pending --watch --output jsonl\n" +
 			"  perksctl redemption list --query 'pending user:alice since:2026-01-31'\n" +
+			"  perksctl redemption list --metadata ticket=4711\n" +
+			"  perksctl redemption list --refused --user alice --reason sold_out\n" +
 			"  perksctl redemption list --perk spa-day --since 2026-01-01 --until 2026-02-01 --all --output csv",
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range []string{"status", "metadata"} {
+				if isRefused && cmd.Flags().Changed(name) {
+					return command.Usagef("--%s is not about --refused redemptions. Leave one of them out.", name)
+				}
+			}
+			for _, field := range onlyRefused {
+				if !isRefused && cmd.Flags().Changed(field.Flag) {
+					return command.Usagef("--%s needs --refused.", field.Flag)
+				}
+			}
+			if isRefused {
+				return refused.Show(cmd, s, flags)
+			}
+			return made.Show(cmd, s, flags)
+		},
+	}
+	made.Bind(cmd, &flags)
+	onlyRefused = slices.DeleteFunc(slices.Clone(refused.Fields), func(field api.FilterField[api.RefusedFilter]) bool {
+		return cmd.Flags().Lookup(field.Flag) != nil
 	})
+	list.BindFilter(cmd, onlyRefused, nil)
+	cmd.Flags().StringArrayVar(&metadata, "metadata", nil,
+		"only redemptions whose metadata has this `KEY=VALUE`; can be repeated")
+	cmd.Flags().BoolVar(&isRefused, "refused", false, "list redemptions that were refused")
+	return s.Writing(cmd, func() []string {
+		if isRefused {
+			return output.FieldsOf(api.RefusedRedemption{})
+		}
+		return output.FieldsOf(api.RedemptionRecord{})
+	})
+}
+
+// refused is the list of refused redemptions.
+var refused = list.Kind[api.RefusedFilter, api.RefusedRedemption]{
+	Fields: api.RefusedFilterFields, Sort: api.RefusedSortFields(),
+	View: output.View{
+		Columns: []string{"at", "user_id", "perk_id", "code", "message", "client_id", "actor"},
+		Least:   []string{"actor", "client_id", "message"}, ID: "at",
+	},
+	Check: func(filter api.RefusedFilter) error {
+		if _, problem := filter.Problem(); problem != "" {
+			return command.Usagef("--until must be later than --since.")
+		}
+		return nil
+	},
+	Pages: (*client.Client).RefusedPages,
 }
 
 // versioned is a redemption with its ETag, which guards a decision.

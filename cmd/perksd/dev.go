@@ -104,7 +104,9 @@ func (p *program) dev(ctx context.Context, directory string) error {
 		"  perksctl login --api-url http://%s/v2 --client-id %s --secret-stdin < %s\n"+
 		"  perksctl perk redeem coffee-2for1 --user alice\n"+
 		"Ctrl+C stops the server.\n", listener.Addr(), devClient, display.Text(shellWord(secret)))
-	return p.serve(ctx, serveDefaults(listener))
+	options := serveDefaults(listener)
+	options.SearchMetadata = []string{"ticket"}
+	return p.serve(ctx, options)
 }
 
 // fillDev sets up the databases, and then writes the client's secret, whose file shows that the rest is there.

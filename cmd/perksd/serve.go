@@ -85,6 +85,8 @@ func (p *program) serveCommand() *cobra.Command {
 	f.BoolVar(&o.Hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
 	f.BoolVar(&o.CreateUsers, "create-users", false,
 		"create a user on their first redemption; otherwise an unknown user is 404")
+	f.StringSliceVar(&o.SearchMetadata, "search-metadata", nil, "find redemptions by these `KEYS` of their metadata, "+
+		"such as ticket,order; what the database has is indexed in the background (default none)")
 	f.DurationVar(&o.TokenTTL, "token-ttl", o.TokenTTL, "lifetime of a token, at most 24h")
 	f.StringSliceVar(&o.CORSOrigins, "cors-origin", nil,
 		"an `ORIGIN` whose web pages may call the API, such as https://app.example; separate several by commas, * is "+
@@ -127,6 +129,9 @@ func (o *serveOptions) check() error {
 		if err := server.CheckOrigin(origin); err != nil {
 			return command.Usagef("--cors-origin: %s", err)
 		}
+	}
+	if problem := server.CheckSearchedKeys(o.SearchMetadata); problem != "" {
+		return command.Usagef("--search-metadata %s", problem)
 	}
 	switch {
 	case o.TokenTTL < time.Second || o.TokenTTL > server.MaxTokenTTL:
@@ -204,6 +209,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		func(ctx context.Context) { purge(ctx, stores, exports.CountPurge, p.now, hours.C, log) },
 		func(ctx context.Context) { handler.WatchExpiry(ctx, checks.C) },
 		func(ctx context.Context) { certificate.Watch(ctx, reloads, days.C, log) },
+		handler.Run,
 	)
 	defer stop()
 	p.announce(o.logFormat.value, log, scheme+listener.Addr().String())
@@ -401,7 +407,7 @@ func inBackground(work ...func(context.Context)) (stop func()) {
 // expiredKeyRetention allows for clock skew.
 const expiredKeyRetention = time.Hour
 
-// purge deletes expired idempotency keys and signing keys, now and at each tick, until ctx ends. It calls count with
+// purge deletes expired idempotency keys and signing keys, and what was refused long ago, now and at each tick, until ctx ends. It calls count with
 // the number of idempotency keys.
 func purge(
 	ctx context.Context, stores []store.Store, count func(int64, error), now func() time.Time, ticks <-chan time.Time,
@@ -418,6 +424,8 @@ func purge(
 			}
 			keys, err = s.PurgeSigningKeys(ctx, at.Add(-expiredKeyRetention))
 			logPurge(ctx, log, "signing keys", keys, err)
+			keys, err = s.PurgeRefused(ctx, at.AddDate(0, 0, -api.RefusedDays))
+			logPurge(ctx, log, "refused redemptions", keys, err)
 		}
 		select {
 		case <-ctx.Done():

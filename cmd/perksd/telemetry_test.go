@@ -118,7 +118,7 @@ func startTLSFixture(t *testing.T, args ...string) *fixture {
 // TestMetrics makes every kind of request to a server with all features, and checks its metrics.
 func TestMetrics(t *testing.T) {
 	t.Setenv("PERKS_TEST_DATABASE", "sqlite") // samplesOfPostgres are of the other
-	s := startTLSFixture(t, "--metrics-addr", "127.0.0.1:0")
+	s := startTLSFixture(t, "--metrics-addr", "127.0.0.1:0", "--search-metadata", "ticket")
 	for _, base := range []string{"/v2/partners", "/v2/sandbox/partners"} {
 		s.ask("GET", base+"/perks/tea", s.token, "", nil)
 		s.ask("GET", base+"/perks", s.token, "", nil)

@@ -51,7 +51,10 @@ func Start(t testing.TB, options ...func(*server.Config)) *Server {
 		t.Fatalf("starting the server: %v", err)
 	}
 	s.http = httptest.NewServer(s.handler)
-	t.Cleanup(s.http.Close)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.handler.Run(ctx) }()
+	t.Cleanup(func() { s.http.Close(); stop(); <-ended })
 	s.URL = s.http.URL + "/v2"
 	return s.With(t)
 }

@@ -315,10 +315,33 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 			WHERE key IS NOT NULL ORDER BY client_id, key`,
 			c.clients, c.keys, c.fingerprints, c.ids, c.times)
 	}
+	d.queueMetadata(b)
 	b.Queue(`
 		UPDATE perk_stock AS s SET held = s.held + a.made
 		FROM (SELECT perk_id, count(*) AS made FROM unnest((SELECT $1::text[])) AS a (perk_id) GROUP BY perk_id) AS a
 			WHERE s.perk_id = a.perk_id`, c.perks)
+}
+
+// queueMetadata writes by what the redemptions are found, of those that were made. Those of an earlier try are there.
+func (d *decision) queueMetadata(b *pgx.Batch) {
+	var keys, values, ids []string
+	var times []time.Time
+	for i, attempt := range d.made {
+		for _, searched := range attempt.Searched {
+			keys, values = append(keys, searched.Key), append(values, searched.Value)
+			ids, times = append(ids, attempt.ID), append(times, d.redemptions[i].RedeemedAt)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	b.Queue(`
+		INSERT INTO redemption_metadata (key, value, redeemed_at, redemption_id)
+		SELECT key, value, at, id
+		FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::timestamptz[]), (SELECT $4::text[]))
+			AS a (key, value, at, id)
+		WHERE (SELECT r.id FROM redemptions AS r WHERE r.id = a.id) IS NOT NULL
+		ON CONFLICT DO NOTHING`, keys, values, times, ids)
 }
 
 // columns is the redemptions made as columns.

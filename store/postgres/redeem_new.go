@@ -93,6 +93,7 @@ func (db *DB) redeemNew(
 		made, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})
+	d.queueMetadata(b)
 	b.Queue(`COMMIT`)
 	takeWarning(conn.Conn().PgConn())
 	if err := orLocked(committed(conn.SendBatch(ctx, b).Close(), conn), false); err != nil {

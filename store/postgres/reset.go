@@ -20,7 +20,8 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 		return store.Emptied{}, err
 	}
 	if emptied.All() >= manyRecords {
-		db.vacuum(ctx, `perks, perk_folds, perk_stock, categories, users, redemptions, idempotency_keys`)
+		db.vacuum(ctx, `perks, perk_folds, perk_stock, categories, users, redemptions, redemption_metadata,
+			idempotency_keys`)
 	}
 	return emptied, nil
 }

@@ -136,6 +136,12 @@ func (s *session) makeRedemption(attempt store.RedeemAttempt, o *eligibility) (a
 	if err := s.exec(`UPDATE perk_stock SET held = held + 1 WHERE perk = ?`, o.perk); err != nil {
 		return made, err
 	}
+	for _, searched := range attempt.Searched {
+		if err := s.exec(`INSERT INTO redemption_metadata (key, value, redeemed_at, redemption_id) VALUES (?, ?, ?, ?)`,
+			searched.Key, searched.Value, made.RedeemedAt, made.ID); err != nil {
+			return made, err
+		}
+	}
 	if o.left != nil {
 		*o.left--
 		o.SoldOut = *o.left <= 0

@@ -33,6 +33,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"Redeem", redeemTests},
 		{"Idempotency", idempotencyTests},
 		{"Redemptions", redemptionTests},
+		{"Finding", findingTests},
 		{"Reports", reportTests},
 		{"Users", userTests},
 		{"Properties", propertyTests},

@@ -26,9 +26,11 @@ type Kind[F, T any] struct {
 	One, Many string               // "perk", "perks"
 	Called    func(F) string       // what the border calls those that are shown; nil for Many
 	Fields    []api.FilterField[F] // nil if nothing is searched for
-	Orders    func(F) []string     // what such a list can be sorted by
-	OneWay    bool                 // it cannot be reversed
-	Order     func(F) api.SortKey  // of a list that nobody has sorted
+	// FieldsOf returns the fields of a service that says with a page what is searched for; nil for Fields.
+	FieldsOf func(api.Page[T]) []api.FilterField[F]
+	Orders   func(F) []string    // what such a list can be sorted by
+	OneWay   bool                // it cannot be reversed
+	Order    func(F) api.SortKey // of a list that nobody has sorted
 	// Pages returns the pages of a list, from one on.
 	Pages func(*client.Client, context.Context, F, client.ListOptions) client.Pages[T]
 	// Whole returns all of a list, to be written to a file; nil for what Pages returns.
@@ -51,6 +53,8 @@ type Kind[F, T any] struct {
 	Bare string
 	// None says that there are none at all, and Empty what to do then.
 	None, Empty string
+	// Note says what else is known, where the list has nothing else to say; nil without any.
+	Note func() string
 	// Elsewhere says what else to try if there are no rows, by a key or in the query that is typed; nil without any.
 	Elsewhere func(typing bool) string
 	// ScopeOfAll is the scope without which the list has only what the client made; "" if all clients see the same.
@@ -441,6 +445,9 @@ func (l *List[F, T]) showPage() {
 		under = l.ID(current)
 	}
 	page := l.loader.Value.page
+	if l.FieldsOf != nil {
+		l.Fields = l.FieldsOf(page)
+	}
 	if l.page = page.Meta.Page; len(page.Data) > 0 {
 		l.firsts[l.page] = l.ID(&page.Data[0])
 	}

@@ -169,11 +169,21 @@ func (l *List[F, T]) below() []string {
 		style, text = l.shell.Theme.Bad, "! "+what+" "+l.shell.Age(l.loader.At)+" "+next
 	case l.mismatch != "":
 		style, text = l.shell.Theme.Warn, widget.Joined(" ", "! "+l.mismatch, text)
+	case text == "":
+		text = l.aside()
 	}
 	if text == "" || len(l.shown) == 0 || l.height < 6 {
 		return nil
 	}
 	return widget.Capped(style, text, max(1, l.tableSize[0]-2), max(1, min(3, (l.height-4)/2)))
+}
+
+// aside is what else is known.
+func (l *List[F, T]) aside() string {
+	if l.Note == nil {
+		return ""
+	}
+	return l.Note()
 }
 
 // onlyOwn says that the client sees only a part of the list; "" if it sees all, or that is not known.
@@ -194,6 +204,9 @@ func misfits[F, T any](fields []api.FilterField[F], filter F, order api.SortKey,
 	}
 	if api.Unsorted(api.FormatSort([]api.SortKey{order}), page.Data) {
 		said = append(said, "This service has another order.")
+	}
+	if page.Incomplete != "" {
+		said = append(said, page.Incomplete)
 	}
 	if others := len(page.LeftOut); others > 0 {
 		said = append(said, fmt.Sprintf(
@@ -245,11 +258,11 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 			advice = fmt.Sprintf("%s opens the %s with the id %q. ", key, l.One, id) + advice
 		}
 		title = fmt.Sprintf("No %s matches %s.", l.One, display.Line(l.want.text))
-		return widget.Empty, title, widget.Joined(" ", l.onlyOwn(), l.elsewhere(advice)), true
+		return widget.Empty, title, widget.Joined(" ", l.mismatch, l.onlyOwn(), l.elsewhere(advice)), true
 	case l.onlyOwn() != "":
 		return widget.Empty, "No " + l.Many + " here.", l.onlyOwn(), true
 	}
-	return widget.Empty, cmp.Or(l.None, "There are no "+l.Many+" yet."), l.elsewhere(l.Empty), true
+	return widget.Empty, cmp.Or(l.None, "There are no "+l.Many+" yet."), l.elsewhere(widget.Joined(" ", l.aside(), l.Empty)), true
 }
 
 // position says which row and page is shown, in a narrow window in figures only.
@@ -324,7 +337,7 @@ func (l *List[F, T]) AccessibleText() string {
 	if l.mismatch != "" {
 		lines = append(lines, "Note: "+l.mismatch)
 	}
-	if only := l.onlyOwn(); only != "" && len(l.shown) > 0 {
+	if only := cmp.Or(l.onlyOwn(), l.aside()); only != "" && len(l.shown) > 0 {
 		lines = append(lines, only)
 	}
 	if kind, title, advice, none := l.noRows(); none {

@@ -29,6 +29,9 @@ func NewList(shell *screen.Shell) *List {
 	type record = *api.RedemptionRecord
 	kind := list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		Fields: api.RedemptionFilterFields, Bare: "user",
+		FieldsOf: func(page api.Page[api.RedemptionRecord]) []api.FilterField[api.RedemptionFilter] {
+			return api.WithMetadata(api.RedemptionFilterFields, page.Searched)
+		},
 		Orders:     func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
 		Order:      func(api.RedemptionFilter) api.SortKey { return list.FirstOrder("redeemed_at") },
 		Pages:      (*client.Client).RedemptionPages,

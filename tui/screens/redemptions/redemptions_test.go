@@ -1,6 +1,7 @@
 package redemptions_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
+	"example.com/perks/server"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 	"example.com/perks/tui/screen"
@@ -279,4 +281,25 @@ func TestAClientThatSeesOnlyItsOwnIsToldSo(t *testing.T) {
 		redeem: tea for ann
 		R        => Redemptions 1 | ann Tea for two approved | $only
 		/ "dan\n" => No redemption matches user:dan. $only`, "$only", only)
+}
+
+func TestARedemptionIsFoundByItsTicket(t *testing.T) {
+	s := &session{t: t, server: servertest.Start(t, func(c *server.Config) {
+		c.SearchMetadata, c.CreateUsers = []string{"ticket"}, true
+	})}
+	s.server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "Tea for two"}})
+	s.Driver = tuitest.Start(t, s.server.Behind(s.proxy))
+	s.Commands = s.commands()
+	s.Play(`=> Perks 1`)
+	for user, ticket := range map[string]string{"ann": "T-4711", "bob": "T-4712"} {
+		request := api.RedeemRequest{UserID: user, Metadata: json.RawMessage(`{"ticket":"` + ticket + `"}`)}
+		if _, _, err := s.App.Shell().Account.Client.Redeem(t.Context(), "tea", request, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Play(`4 => Redemptions 2 | ticket:
+		/ "tick:t-4711\n" settle => ann | ticket:t-4711 | Redemptions 1 | ≠ bob
+		/ ctrl+u "ticket:7\n" settle => No redemption matches
+		ctrl+k "T-4712" => Redemption: tea for bob, ticket T-4712
+		esc ctrl+k "ticket:t-4711" => Redemption: tea for ann, ticket t-4711`)
 }

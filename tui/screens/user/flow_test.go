@@ -333,3 +333,17 @@ func TestAClientThatMayNotReadRecordsSeesTheRedemptions(t *testing.T) {
 			=> Redeemed 2 | A day at the spa pending | Coffee for two rejected | ≠ wrong perk`)
 	}
 }
+
+func TestTheUsersPageSaysWhatWasRefused(t *testing.T) {
+	s := startSession(t)
+	for _, perk := range []string{"coffee", "nothing"} { // the service knows no such perk
+		for range 2 {
+			_, _, err := s.App.Shell().Account.Client.Redeem(t.Context(), perk, api.RedeemRequest{UserID: "alice"}, "")
+			if api.CodeOf(err) == "" && perk == "nothing" {
+				t.Fatal("it was not refused")
+			}
+		}
+	}
+	s.Play(`redemptions: alice => Coffee for two | Refused: today | not found, nothing; today | ≠ loading`)
+	s.Play(`user: bob => has redeemed nothing yet. | ≠ Refused`)
+}

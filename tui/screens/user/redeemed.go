@@ -2,6 +2,7 @@ package user
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,10 +21,62 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// redeemed is the redemptions of a user, newest first.
+// redeemed is the redemptions of a user, newest first, with a note of those that were refused.
 type redeemed struct {
 	*list.Redemptions[struct{}]
-	shell *screen.Shell
+	shell   *screen.Shell
+	id      string // of the user
+	refused *screen.Loader[[]api.RefusedRedemption]
+}
+
+// mostRefused is how many refusals the note has.
+const mostRefused = 3
+
+func (r *redeemed) Init() tea.Cmd { return r.Reload() }
+
+func (r *redeemed) Reload() tea.Cmd {
+	if r.shell.Account.Client.Lacks(api.ScopeRedemptionsRead) {
+		return r.Redemptions.Reload()
+	}
+	filter := api.RefusedFilter{UserID: r.id}
+	return tea.Batch(r.Redemptions.Reload(), r.refused.Load(
+		func(ctx context.Context, c *client.Client) ([]api.RefusedRedemption, error) {
+			for page, err := range c.RefusedPages(ctx, filter, client.ListOptions{PerPage: mostRefused}) {
+				return page.Data, err
+			}
+			return nil, nil // not reached
+		}))
+}
+
+func (r *redeemed) Update(msg tea.Msg) tea.Cmd {
+	cmd, changed := r.refused.Handle(msg)
+	if changed && r.refused.Err == nil {
+		var perks []string
+		for _, refused := range r.refused.Value {
+			perks = append(perks, refused.PerkID)
+		}
+		return r.Titles.Read(perks...)
+	}
+	return tea.Batch(cmd, r.Redemptions.Update(msg))
+}
+
+func (r *redeemed) Close() {
+	r.refused.Cancel()
+	r.Redemptions.Close()
+}
+
+// refusals says which redemptions were refused last: "Refused: yesterday 14:02 sold out, Spa day."
+func (r *redeemed) refusals() string {
+	var said []string
+	for _, refused := range r.refused.Value {
+		said = append(said, display.Recently(refused.At, r.shell.Now())+" "+
+			strings.ReplaceAll(display.Line(string(refused.Code)), "_", " ")+", "+
+			cmp.Or(r.Titles.Of(refused.PerkID), display.Line(refused.PerkID)))
+	}
+	if said == nil {
+		return ""
+	}
+	return "Refused: " + strings.Join(said, "; ") + "."
 }
 
 // newRedeemed makes the list. Open shows a redemption.
@@ -37,7 +90,8 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 		}
 		return display.Age(shell.Now().Sub(*r.DecidedAt))
 	}
-	return &redeemed{list.NewRedemptions(shell, titles, list.Kind[struct{}, api.RedemptionRecord]{
+	r := &redeemed{shell: shell, id: id, refused: screen.NewBackgroundLoader[[]api.RefusedRedemption](shell)}
+	r.Redemptions = list.NewRedemptions(shell, titles, list.Kind[struct{}, api.RedemptionRecord]{
 		Settings: "redeemed", NoMarks: true,
 		Called: func(struct{}) string { return "Redeemed" }, None: display.Line(id) + " has redeemed nothing yet.",
 		Orders: func(struct{}) []string { return []string{newest.Field} },
@@ -80,7 +134,9 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 			{Column: widget.Column{Name: "Client", Min: 20, Share: 1, Drop: 6},
 				Cell: func(r record) string { return display.Line(r.ClientID) }},
 		},
-	}), shell}
+		Note: r.refusals,
+	})
+	return r
 }
 
 // withRecords adds what only the records tell: whether a redemption was voided rather than rejected, why, when and by
