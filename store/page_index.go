@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"example.com/perks/api"
 )
 
 // A list of few perks is sorted at once, and a page that is few perks from an end of its index is read there.
@@ -76,14 +78,14 @@ func (k *pageIndexCache[IDs]) helps(query PerkQuery, order Order, count *Count, 
 // cost returns how many perks a page collects that would collect so many without the kept order: none if the order is
 // kept, and all that match if ids would build it.
 func (k *pageIndexCache[IDs]) cost(
-	ctx context.Context, key keptKey, count *Count, isDeep bool, without int64,
+	ctx context.Context, key keptKey, sort []api.SortKey, count *Count, isDeep bool, without int64,
 ) (int64, error) {
 	list := k.list(key)
 	if err := lockList(ctx, list.busy, rowLimit(ctx) > 0); err != nil {
 		return 0, err
 	}
 	defer func() { <-list.busy }()
-	isCurrent := list.count == count
+	isCurrent := count.keepsOrder(list.count, sort)
 	switch {
 	case isCurrent && list.ids.Len() > 0:
 		return 0, nil
@@ -97,7 +99,8 @@ func (k *pageIndexCache[IDs]) cost(
 // returns none the first time that the list is asked for since it changed, unless isDeep: people look at many first
 // pages just once. build reads the ids.
 func (k *pageIndexCache[IDs]) ids(
-	ctx context.Context, key keptKey, count *Count, isDeep bool, build func(step int64) (IDs, error),
+	ctx context.Context, key keptKey, sort []api.SortKey, count *Count, isDeep bool,
+	build func(step int64) (IDs, error),
 ) (ids IDs, step int64, err error) {
 	step = k.step(count.Matching)
 	list := k.list(key)
@@ -105,10 +108,11 @@ func (k *pageIndexCache[IDs]) ids(
 		return ids, 0, err
 	}
 	defer func() { <-list.busy }()
-	if list.count != count {
+	if !count.keepsOrder(list.count, sort) {
 		k.keep(list, ids)
-		list.count, list.asked = count, 0
+		list.asked = 0
 	}
+	list.count = count
 	if list.asked++; list.ids.Len() > 0 || list.asked == 1 && !isDeep {
 		return list.ids, step, nil
 	}

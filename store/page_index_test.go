@@ -24,13 +24,14 @@ type keeper struct {
 
 func (k *keeper) wants(what string, query PerkQuery, count *Count, isDeep bool, want []int64, built int) {
 	k.t.Helper()
-	ids, _, err := k.kept.ids(k.t.Context(), keyOf(query), count, isDeep, func(step int64) (ids numbers, err error) {
+	build := func(step int64) (ids numbers, err error) {
 		k.built++
 		for id := step; id <= count.Matching; id += step {
 			ids = append(ids, id)
 		}
 		return ids, nil
-	})
+	}
+	ids, _, err := k.kept.ids(k.t.Context(), keyOf(query), query.Sort, count, isDeep, build)
 	if err != nil || !slices.Equal(ids, want) || k.built != built {
 		k.t.Errorf("%s: the ids are %v (%v), and lists were built %d times; want %v and %d", what, ids, err, k.built,
 			want, built)
@@ -71,7 +72,7 @@ func TestAListThatCannotBeBuiltIsNotKept(t *testing.T) {
 	k := &keeper{t: t, kept: newPageIndexCache[numbers](10, 20)}
 	broken := errors.New("broken")
 	count := &Count{Matching: 2}
-	if _, _, err := k.kept.ids(t.Context(), keyOf(PerkQuery{}), count, true,
+	if _, _, err := k.kept.ids(t.Context(), keyOf(PerkQuery{}), nil, count, true,
 		func(int64) (numbers, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("the error is %v, want %v", err, broken)
 	}
@@ -88,13 +89,13 @@ func TestWaitingForAListEndsWithTheCaller(t *testing.T) {
 	}
 	count := &Count{Matching: 1}
 	go func() {
-		_, _, err := kept.ids(context.Background(), keyOf(PerkQuery{}), count, true, build)
+		_, _, err := kept.ids(context.Background(), keyOf(PerkQuery{}), nil, count, true, build)
 		first <- err
 	}()
 	<-began
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := kept.ids(ctx, keyOf(PerkQuery{}), count, true, build); !errors.Is(err, context.Canceled) {
+	if _, _, err := kept.ids(ctx, keyOf(PerkQuery{}), nil, count, true, build); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v, want %v", err, context.Canceled)
 	}
 	close(end)

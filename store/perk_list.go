@@ -16,6 +16,8 @@ func (o Operations) ListPerks(ctx context.Context, query PerkQuery) (List[api.Pe
 type PerkSearch[IDs Sized] interface {
 	// Common is the part of the search that drivers share.
 	Common() *Search
+	// View is the snapshot.
+	View() Querier
 	// CountMatches counts the matches, at most this many unless that is 0, and CountUnavailable those of them that the
 	// query's user cannot redeem.
 	CountMatches(most int64) (Count, error)
@@ -60,7 +62,9 @@ func (l *PerkLists[IDs]) List(ctx context.Context, search PerkSearch[IDs]) (list
 	if s.IsEmpty() {
 		return List[api.Perk]{Items: []api.Perk{}}, nil
 	}
-	count, err := l.totals.get(ctx, s.Query, s.Categories, s.Version, search.CountMatches)
+	count, err := l.totals.get(ctx, s, func(version int64) ([]perkEdit, error) {
+		return editsBetween(search.View(), version, s.Version)
+	}, search.CountMatches)
 	if err != nil {
 		return list, err
 	}
@@ -91,10 +95,11 @@ func (l *PerkLists[IDs]) keptPage(
 ) ([]api.Perk, error) {
 	s := search.Common()
 	key := keptKey{cacheKey(s.Query, s.Categories), api.FormatSort(s.Query.Sort)}
+	sort := s.Query.Sort
 	helps, isDeep := l.orders.helps(s.Query, s.Order, count, search.HasOrderedScan())
 	cost, err := search.Cost(s.Query.Reach(total), total), error(nil)
 	if helps {
-		cost, err = l.orders.cost(ctx, key, count, isDeep, cost)
+		cost, err = l.orders.cost(ctx, key, sort, count, isDeep, cost)
 	}
 	if err == nil {
 		err = CheckCost(ctx, cost)
@@ -102,7 +107,7 @@ func (l *PerkLists[IDs]) keptPage(
 	if err != nil || !helps {
 		return nil, err
 	}
-	ids, step, err := l.orders.ids(ctx, key, count, isDeep, func(step int64) (IDs, error) {
+	ids, step, err := l.orders.ids(ctx, key, sort, count, isDeep, func(step int64) (IDs, error) {
 		return search.EveryID(step, count.Matching)
 	})
 	if err != nil || ids.Len() == 0 {

@@ -23,6 +23,7 @@ type totals struct {
 type Count struct {
 	Matching    int64
 	Since, Till *time.Time
+	trail       []formerCount // by which lists that are kept stay true, the last one before it last
 }
 
 // cachedTotal is the last count and the catalog's version of it, -1 before the first.
@@ -32,11 +33,9 @@ type cachedTotal struct {
 	count   *Count
 }
 
-func (k *cachedTotal) isFresh(version int64, at time.Time) bool {
-	if k.version != version {
-		return false
-	}
-	since, till := k.count.Since, k.count.Till
+// isTrue tells whether no perk starts or expires between the count and an instant.
+func (c *Count) isTrue(at time.Time) bool {
+	since, till := c.Since, c.Till
 	return (since == nil || !at.Before(*since)) && (till == nil || at.Before(*till))
 }
 
@@ -49,13 +48,15 @@ func newTotals() *totals {
 }
 
 // get returns how many perks match the query in that version of the catalog, and the same Count for as long as that and
-// the list stay true. categories are the folded names of the query's categories. If several callers need the same count
-// at once, one of them counts and the others wait for it. count gets how many to count at most, 0 without a limit:
+// the list stay true. A change of single perks takes the count forward. If several callers need the same count at once,
+// one of them counts and the others wait for it. count gets how many to count at most, 0 without a limit:
 // words and circles may match most of the catalog, and how many they match is not known before.
 func (t *totals) get(
-	ctx context.Context, query PerkQuery, categories []string, version int64, count func(most int64) (Count, error),
+	ctx context.Context, s *Search, editsSince func(version int64) ([]perkEdit, error),
+	count func(most int64) (Count, error),
 ) (*Count, error) {
-	cached := t.entry(cacheKey(query, categories))
+	query, version := s.Query, s.Version
+	cached := t.entry(cacheKey(query, s.Categories))
 	most := int64(0)
 	if limit := rowLimit(ctx); limit > 0 && (query.Query != "" || query.Near != nil) {
 		most = limit + 1
@@ -64,7 +65,20 @@ func (t *totals) get(
 		return nil, err
 	}
 	defer func() { <-cached.busy }()
-	if cached.isFresh(version, query.At.Truncate(time.Microsecond)) {
+	at := query.At.Truncate(time.Microsecond)
+	if known := cached.count; known != nil && version > cached.version && known.isTrue(at) {
+		edits, err := editsSince(cached.version)
+		if err != nil {
+			return nil, err
+		}
+		for _, edit := range edits {
+			known = known.after(s, edit)
+		}
+		if len(edits) > 0 {
+			cached.version, cached.count = version, known
+		}
+	}
+	if cached.version == version && cached.count.isTrue(at) {
 		return cached.count, nil
 	}
 	fresh, err := count(most)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -19,7 +20,14 @@ type counter struct {
 	totals  *totals
 	version int64
 	counted int64
+	edits   map[int64][]perkEdit // since a version
 }
+
+func (c *counter) editsSince(version int64) ([]perkEdit, error) { return c.edits[version], nil }
+
+func searchAtNoon() *Search { return &Search{Query: PerkQuery{At: noon}, Version: 1} }
+
+func noEdits(int64) ([]perkEdit, error) { return nil, nil }
 
 func newCounter(t *testing.T) *counter { return &counter{t: t, totals: newTotals(), version: 1} }
 
@@ -39,7 +47,7 @@ func (c *counter) wants(what string, query PerkQuery, want int64) {
 	if query.At.IsZero() {
 		query.At = noon
 	}
-	got, err := c.totals.get(c.t.Context(), query, nil, c.version, c.count(query.At))
+	got, err := c.totals.get(c.t.Context(), &Search{Query: query, Version: c.version}, c.editsSince, c.count(query.At))
 	if err != nil || got.Matching != want {
 		c.t.Errorf("%s: the total is that of count %+v (%v), want %d", what, got, err, want)
 	}
@@ -67,6 +75,52 @@ func TestAnOlderSnapshotDoesNotReplaceANewerTotal(t *testing.T) {
 	c.wants("version 1, by someone who began to read before", PerkQuery{}, 2)
 	c.version = 2
 	c.wants("version 2 again", PerkQuery{}, 1)
+}
+
+func TestAChangeOfAPerkTakesATotalForward(t *testing.T) {
+	c := newCounter(t)
+	of := func(city string, end *time.Time) *PerkRecord {
+		return &PerkRecord{Perk: api.Perk{ID: "a", City: city, ValidTo: end}}
+	}
+	leeds, soon := PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}}, noon.Add(10*time.Minute)
+	c.wants("at first", leeds, 1)
+	for i, edit := range []struct {
+		perkEdit
+		want int64
+	}{
+		{perkEdit{nil, of("LEEDS", nil)}, 2}, {perkEdit{of("LEEDS", nil), of("Leeds", nil)}, 2},
+		{perkEdit{of("Leeds", nil), of("York", nil)}, 1}, {perkEdit{of("York", nil), of("Bath", nil)}, 1},
+		{perkEdit{of("Bath", nil), of("Leeds", &soon)}, 2},
+	} {
+		c.edits = map[int64][]perkEdit{c.version: {edit.perkEdit}}
+		c.version++
+		c.wants(fmt.Sprint("after edit ", i), leeds, edit.want)
+	}
+	if c.counted != 1 {
+		t.Errorf("it was counted %d times", c.counted)
+	}
+	leeds.At = soon
+	c.wants("when the perk has expired it is counted again", leeds, 2)
+	c.edits, c.version = nil, c.version+1
+	c.wants("after an import", leeds, 3)
+}
+
+func TestAListIsKeptWhileChangesLeaveItsOrder(t *testing.T) {
+	k := &keeper{t: t, kept: newPageIndexCache[numbers](10, 100)}
+	s := searchAtNoon()
+	change := func(count *Count, title string) *Count {
+		was, is := PerkRecord{Perk: api.Perk{ID: "a", City: "x"}}, PerkRecord{Perk: api.Perk{ID: "a", City: "y"}}
+		is.Title = title
+		return count.after(s, perkEdit{&was, &is})
+	}
+	count, byTitle := &Count{Matching: 2}, PerkQuery{Sort: []api.SortKey{{Field: "title"}}}
+	k.wants("at first", byTitle, count, true, []int64{1, 2}, 1)
+	for range maxTrail {
+		count = change(count, "")
+	}
+	k.wants("after changes of the city", byTitle, count, true, []int64{1, 2}, 1)
+	count = change(count, "New")
+	k.wants("after one of the title", byTitle, count, true, []int64{1, 2}, 2)
 }
 
 func TestEachFilterHasItsOwnTotal(t *testing.T) {
@@ -105,7 +159,8 @@ func TestEachFilterHasItsOwnTotal(t *testing.T) {
 func TestCategoriesHaveTheirOwnTotals(t *testing.T) {
 	c := newCounter(t)
 	for i, categories := range [][]string{nil, {"food"}, {"fun"}, {"food", "fun"}} {
-		got, err := c.totals.get(t.Context(), PerkQuery{At: noon}, categories, 1, c.count(noon))
+		got, err := c.totals.get(t.Context(), &Search{Query: PerkQuery{At: noon}, Categories: categories, Version: 1},
+			c.editsSince, c.count(noon))
 		if err != nil || got.Matching != int64(i+1) {
 			t.Errorf("categories %q: the total is that of count %+v (%v), want %d", categories, got, err, i+1)
 		}
@@ -116,7 +171,7 @@ func TestAFailedCountIsNotCached(t *testing.T) {
 	c := newCounter(t)
 	broken := errors.New("broken")
 	fails := func(int64) (Count, error) { return Count{}, broken }
-	_, err := c.totals.get(t.Context(), PerkQuery{At: noon}, nil, 1, fails)
+	_, err := c.totals.get(t.Context(), searchAtNoon(), noEdits, fails)
 	if !errors.Is(err, broken) {
 		t.Errorf("the error is %v, want %v", err, broken)
 	}
@@ -129,7 +184,7 @@ func TestConcurrentCallersShareOneCount(t *testing.T) {
 		results := make(chan int64, 8)
 		for range cap(results) {
 			go func() {
-				total, err := totals.get(t.Context(), PerkQuery{At: noon}, nil, 1,
+				total, err := totals.get(t.Context(), searchAtNoon(), noEdits,
 					func(int64) (Count, error) {
 						<-counting
 						counted++
@@ -159,7 +214,7 @@ func TestWaitingForACountEndsWithTheCaller(t *testing.T) {
 	totals, began, end := newTotals(), make(chan struct{}), make(chan struct{})
 	first := make(chan error, 1)
 	go func() {
-		_, err := totals.get(t.Context(), PerkQuery{At: noon}, nil, 1, func(int64) (Count, error) {
+		_, err := totals.get(t.Context(), searchAtNoon(), noEdits, func(int64) (Count, error) {
 			close(began)
 			<-end
 			return Count{}, nil
@@ -169,7 +224,7 @@ func TestWaitingForACountEndsWithTheCaller(t *testing.T) {
 	<-began
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := totals.get(ctx, PerkQuery{At: noon}, nil, 1, func(int64) (Count, error) {
+	_, err := totals.get(ctx, searchAtNoon(), noEdits, func(int64) (Count, error) {
 		t.Error("two callers count at once")
 		return Count{}, nil
 	})

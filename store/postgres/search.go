@@ -389,6 +389,9 @@ func (s *search) allMatches(total int64) string {
 const unavailable = `(SELECT perk_id FROM perk_stock WHERE sold_out
 	UNION ALL SELECT perk_id FROM redemptions WHERE user_id = @user AND status <> 'rejected')`
 
+// View is part of store.PerkSearch.
+func (s *search) View() store.Querier { return s.view }
+
 func (s *search) CountMatches(most int64) (store.Count, error) {
 	return s.Count(customPlanView{s.view}, s.matches(), most)
 }

@@ -351,6 +351,9 @@ func (s *search) allMatches() string {
 	return s.from(index) + ` WHERE ` + s.whereAvailable()
 }
 
+// View is part of store.PerkSearch.
+func (s *search) View() store.Querier { return s.view }
+
 func (s *search) CountMatches(most int64) (store.Count, error) {
 	return s.Count(s.view, s.from(``)+` WHERE `+s.where(), most)
 }

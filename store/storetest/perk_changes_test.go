@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -176,6 +177,40 @@ var perkChangeTests = []test{
 		f.equal("versions", list.Total, int64(43))
 		f.equal("the one after the import", list.Items[40].Before.Title, "Imported")
 		f.equal("the first", list.Items[42].Before == nil, true)
+	}},
+	{"totals stay right while single perks change", func(f *fixture) {
+		words, cities := []string{"tea", "coffee", "team", "cake"}, []string{"Leeds", "York", "LEEDS"}
+		draw := rand.New(rand.NewPCG(1, 2))
+		vary := func(p *store.PerkRecord) {
+			p.Title = words[draw.IntN(4)] + " " + words[draw.IntN(4)]
+			p.City, p.Category = cities[draw.IntN(3)], ptr([]string{"Food", "Fun"}[draw.IntN(2)])
+			p.Lat, p.Lng = ptr(53+float64(draw.IntN(10))/10), ptr(-1.5)
+			if p.ValidFrom, p.ValidTo = nil, nil; draw.IntN(2) == 0 {
+				p.ValidTo = ptr(now.Add(time.Duration(draw.IntN(5)-2) * time.Hour))
+			}
+			p.Stock = ptr(int64(draw.IntN(3)))
+		}
+		for i := range 12 {
+			must(f.createPerk(perk(fmt.Sprint("p", i), vary), nil))(f)
+		}
+		var queries []store.PerkQuery
+		for _, filter := range []api.PerkFilter{{}, {Query: "tea"}, {City: "leeds"}, {Category: "fun"},
+			{IncludeExpired: true}, {Query: "te cof"}, {Near: &api.Circle{Lat: 53.4, Lng: -1.5, RadiusKM: 25}}} {
+			queries = append(queries, by(filter), store.PerkQuery{PerkFilter: filter, AvailableTo: "u", AnyUser: true})
+		}
+		for i := range 60 {
+			if i%7 == 0 {
+				must(f.createPerk(perk(fmt.Sprint("n", i), vary), nil))(f)
+			} else {
+				must(f.updatePerk(fmt.Sprint("p", draw.IntN(12)), now, vary))(f)
+			}
+			for _, query := range queries {
+				query.Sort = asc([]string{"title", "updated_at", "city"}[i%3])
+				if ids, total := f.list(query); int64(len(ids)) != total {
+					f.Fatalf("change %d: %d perks are listed for %v, not %d", i, len(ids), query.PerkFilter, total)
+				}
+			}
+		}
 	}},
 	{"stock stays exact while it is redeemed and changed", func(f *fixture) {
 		const users, changers, rounds = 240, 4, 12
