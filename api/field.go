@@ -254,6 +254,11 @@ func (a accessTo[R, P, T]) texts(p *R) []string {
 		return []string{*value}
 	case Approval:
 		return []string{string(value)}
+	case *Hold:
+		if value == nil {
+			return nil
+		}
+		return []string{value.String()}
 	case []string:
 		return value
 	case Price:

@@ -31,6 +31,7 @@ type PerkRecord struct {
 	Lng      *float64 `json:"lng"`
 	Stock    *int64   `json:"stock"` // total units, including redeemed ones; nil means unlimited
 	Approval Approval `json:"approval"`
+	HoldFor  *Hold    `json:"hold_for"` // how long a redemption can wait for a decision; nil means for ever
 	Row      Row      `json:"-"`
 }
 
@@ -53,7 +54,8 @@ func (p PerkRecord) MarshalJSON() ([]byte, error) {
 		Lng      *float64 `json:"lng"`
 		Stock    *int64   `json:"stock"`
 		Approval Approval `json:"approval"`
-	}{p.Lat, p.Lng, p.Stock, p.Approval})
+		HoldFor  *Hold    `json:"hold_for"`
+	}{p.Lat, p.Lng, p.Stock, p.Approval, p.HoldFor})
 }
 
 // PerkPatch is a partial update of a perk: absent fields stay as they are.
@@ -72,6 +74,7 @@ type PerkPatch struct {
 	Lng          Optional[*float64]   `json:"lng,omitzero"`
 	Stock        Optional[*int64]     `json:"stock,omitzero"`
 	Approval     Optional[Approval]   `json:"approval,omitzero"`
+	HoldFor      Optional[*Hold]      `json:"hold_for,omitzero"`
 }
 
 // perkField is a field of a perk. A new one needs a line in PerkRecord, its MarshalJSON, PerkPatch and perkFields.
@@ -124,6 +127,9 @@ var perkFields = recordFields[PerkRecord, PerkPatch]{
 		must(approvalRule),
 		func(p *PerkRecord) *Approval { return &p.Approval },
 		func(p *PerkPatch) *Optional[Approval] { return &p.Approval }),
+	other(LineField, "hold_for", "Hold for", "how long a redemption can wait for approval; empty for no limit",
+		"such as 48h; empty for no limit", Value.holdOrNull, nil,
+		func(p *PerkRecord) **Hold { return &p.HoldFor }, func(p *PerkPatch) *Optional[*Hold] { return &p.HoldFor }),
 }
 
 func optionalText(

@@ -73,9 +73,28 @@ type RedemptionRecord struct {
 	ClientID     string     `json:"client_id"`
 	Actor        *string    `json:"actor"`         // who redeemed, as the client said; nil if it named nobody
 	DecidedAt    *time.Time `json:"decided_at"`    // nil if nobody has approved, rejected or voided it
-	DecidedBy    *string    `json:"decided_by"`    // the client of that decision; nil if the operator made it
+	DecidedBy    *string    `json:"decided_by"`    // the client of that decision; nil without one
 	DecidedActor *string    `json:"decided_actor"` // who made it, as that client said; nil if it named nobody
 	Reason       *string    `json:"reason"`        // of that decision; nil if none was given
+	// ExpiresAt is when it is rejected if nobody has decided it; nil for never. It is encoded only while it is pending.
+	ExpiresAt *time.Time `json:"expires_at"`
+}
+
+// ReasonExpired is the reason of a redemption that nobody has decided in time.
+const ReasonExpired = "expired"
+
+// At returns the redemption as it is at a time, at which nobody has decided it since.
+func (r RedemptionRecord) At(now time.Time) RedemptionRecord {
+	if r.Status == StatusPending && r.ExpiresAt != nil && !now.Before(*r.ExpiresAt) {
+		reason := ReasonExpired
+		r.Status, r.DecidedAt, r.Reason = StatusRejected, r.ExpiresAt, &reason
+	}
+	return r
+}
+
+// HasExpired tells whether it was rejected because nobody has decided it in time.
+func (r RedemptionRecord) HasExpired() bool {
+	return r.Status == StatusRejected && r.DecidedAt != nil && r.ExpiresAt != nil && r.DecidedAt.Equal(*r.ExpiresAt)
 }
 
 // Specified returns the redemption as the service's specification has it, which knows no voided ones: they are
@@ -91,6 +110,9 @@ func (r RedemptionRecord) Specified() Redemption {
 func (r RedemptionRecord) MarshalJSON() ([]byte, error) { return EncodeJSON(r) }
 
 func (r RedemptionRecord) wire() any {
+	if r.Status != StatusPending {
+		r.ExpiresAt = nil
+	}
 	return struct {
 		redemptionWire
 		ClientID     string    `json:"client_id"`
@@ -99,7 +121,9 @@ func (r RedemptionRecord) wire() any {
 		DecidedBy    *string   `json:"decided_by"`
 		DecidedActor *string   `json:"decided_actor"`
 		Reason       *string   `json:"reason"`
-	}{r.Redemption.wire(), r.ClientID, r.Actor, (*wireTime)(r.DecidedAt), r.DecidedBy, r.DecidedActor, r.Reason}
+		ExpiresAt    *wireTime `json:"expires_at"`
+	}{r.Redemption.wire(), r.ClientID, r.Actor, (*wireTime)(r.DecidedAt), r.DecidedBy, r.DecidedActor, r.Reason,
+		(*wireTime)(r.ExpiresAt)}
 }
 
 // RedeemRequest is the body of POST /perks/{perkId}/redeem.

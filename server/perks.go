@@ -23,6 +23,7 @@ type perkHandlers struct {
 	store   store.Store
 	sandbox bool
 	feed    *eventFeed
+	expiry  *expiry
 
 	refusals *refusedLog
 }
@@ -87,7 +88,7 @@ func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID str
 	}
 	page := store.List[api.Redemption]{Items: []api.Redemption{}, Total: records.Total}
 	for _, record := range records.Items {
-		redemption := record.Specified()
+		redemption := record.At(h.now()).Specified()
 		if !mayRead(callerOf(c), record) {
 			redemption.Metadata = json.RawMessage(`{}`)
 		}

@@ -28,6 +28,9 @@ func (h perkHandlers) listRedemptions(c echo.Context) error {
 		for _, query.PerkID = range perkIDs {
 			for _, query.UserID = range userIDs {
 				if list, err = h.store.ListRedemptions(ctx, query); err != nil || list.Total > 0 {
+					for i := range list.Items {
+						list.Items[i] = list.Items[i].At(h.now())
+					}
 					return list, err
 				}
 			}
@@ -43,7 +46,7 @@ func (h perkHandlers) getRedemption(c echo.Context) (api.RedemptionRecord, error
 	if err == nil && !mayRead(callerOf(c), record) {
 		err = store.RedemptionNotFound(id)
 	}
-	return record, err
+	return record.At(h.now()), err
 }
 
 // decide approves, rejects or voids a redemption that the caller may read.

@@ -283,7 +283,7 @@ func (s *service) routes() *echo.Echo {
 
 // perkRoutes adds the perk endpoints of one store below a path.
 func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandbox bool) {
-	h := perkHandlers{service: s, store: perks, sandbox: sandbox}
+	h := perkHandlers{service: s, store: perks, sandbox: sandbox, expiry: newExpiry(perks)}
 	h.feed = newEventFeed(perks, databaseLabel(sandbox), s.config.Logger)
 	s.feeds = append(s.feeds, h.feed)
 	h.refusals = newRefusedLog(s, perks, sandbox)
@@ -292,20 +292,20 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	audited, deciding := s.limitAudit(sandbox), allow(api.ScopeRedemptionsDecide)
 	get(e, path+"/perks", h.list, allow(api.ScopePerksRead))
 	get(e, path+"/perks/categories", cacheable(h.categories), allow(api.ScopePerksRead))
-	get(e, path+"/perks/users/:userId", h.listForUser, allow(api.ScopePerksRead))
+	get(e, path+"/perks/users/:userId", h.listForUser, allow(api.ScopePerksRead), h.settled)
 	changing := allow(api.ScopePerksWrite)
 	e.POST(path+"/perks", h.create, changing, audited)
 	get(e, path+"/perks/:perkId", h.get, allow(api.ScopePerksRead))
 	e.PATCH(path+"/perks/:perkId", h.update, changing, audited)
 	get(e, path+"/perks/:perkId/history", h.listHistory, changing)
-	get(e, path+"/perks/:perkId/stock", cacheable(h.stock), changing)
-	e.POST(path+"/perks/:perkId/stock", h.changeStock, changing, audited)
-	get(e, path+"/perks/:perkId/eligibility", cacheable(h.eligibility), allow(api.ScopePerksRead))
-	e.POST(path+"/eligibility", h.eligibilities, allow(api.ScopePerksRead))
+	get(e, path+"/perks/:perkId/stock", cacheable(h.stock), changing, h.settled)
+	e.POST(path+"/perks/:perkId/stock", h.changeStock, changing, audited, h.settled)
+	get(e, path+"/perks/:perkId/eligibility", cacheable(h.eligibility), allow(api.ScopePerksRead), h.settled)
+	e.POST(path+"/eligibility", h.eligibilities, allow(api.ScopePerksRead), h.settled)
 	e.POST(path+"/perks/:perkId/redeem", h.redeem, allow(api.ScopePerksRedeem), audited)
 	get(e, path+"/users", h.listUsers, allow(api.ScopeRedemptionsReadAll))
-	get(e, path+"/reports/redemptions", cacheable(h.reportRedemptions), allow(api.ScopeRedemptionsRead))
-	get(e, path+"/redemptions", h.listRedemptions, allow(api.ScopeRedemptionsRead))
+	get(e, path+"/reports/redemptions", cacheable(h.reportRedemptions), allow(api.ScopeRedemptionsRead), h.settled)
+	get(e, path+"/redemptions", h.listRedemptions, allow(api.ScopeRedemptionsRead), h.settled)
 	get(e, path+"/redemptions/refused", h.listRefused, allow(api.ScopeRedemptionsRead))
 	get(e, path+"/redemptions/:redemptionId", cacheable(h.getRedemption), allow(api.ScopeRedemptionsRead))
 	e.POST(path+"/redemptions/:redemptionId/approve", h.decide(api.StatusApproved), deciding, audited)

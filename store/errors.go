@@ -91,6 +91,12 @@ func RedemptionDecided(id string, status, wanted api.RedemptionStatus) error {
 	return api.Errorf(api.CodeConflict, "Redemption %q is %s already; only an approved one can be voided.", id, status)
 }
 
+// RedemptionExpired says that nobody has decided the redemption in time.
+func RedemptionExpired(id string, at time.Time) error {
+	return api.Errorf(api.CodeConflict, "Redemption %q expired at %s; only a pending one can be decided.", id,
+		moment(at))
+}
+
 // PropertyNotDeleted says that the property is there, and no version to restore was named.
 func PropertyNotDeleted(id int64) error {
 	return api.Errorf(api.CodeNotDeleted,

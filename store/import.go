@@ -277,12 +277,16 @@ func (o Operations) ImportPerks(
 
 // AuditPerks records changes of the fields that redemptions depend on and the API does not show.
 func (d *Dialect) AuditPerks(by Actor, at time.Time) Step {
+	record := func(stock, perk string) string {
+		return d.JSONObject + `('stock', ` + stock + `.stock, 'approval', ` + perk + `.approval, ` +
+			`'hold_for', ` + perk + `.hold_seconds || 's')`
+	}
 	return Step{Args: []any{at, string(by), ActionUpdatePerk, PerkSubjectPrefix}, Text: `
 		INSERT INTO audit (at, actor, action, subject, before, after)
-		SELECT $1, $2, $3, $4 || new.id, ` + d.JSONObject + `('stock', s.stock, 'approval', p.approval),
-			` + d.JSONObject + `('stock', new.stock, 'approval', new.approval)
+		SELECT $1, $2, $3, $4 || new.id, ` + record(`s`, `p`) + `, ` + record(`new`, `new`) + `
 		FROM staged AS new CROSS JOIN perks AS p ` + d.Stock + `
-		WHERE p.id = new.id AND (s.stock, p.approval) IS DISTINCT FROM (new.stock, new.approval) ORDER BY new.seq`}
+		WHERE p.id = new.id AND (s.stock, p.approval, p.hold_seconds)
+			IS DISTINCT FROM (new.stock, new.approval, new.hold_seconds) ORDER BY new.seq`}
 }
 
 // mergePerkCategories creates unknown categories, in the order in which records name them, and gives every record the

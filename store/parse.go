@@ -128,6 +128,8 @@ func readValue(v api.Value, field reflect.Value) (problem string) {
 		problem = v.Int(into)
 	case *float64:
 		problem = v.Float(into)
+	case *api.Hold:
+		problem = v.Hold(into)
 	case *time.Time:
 		problem = v.Millisecond(into)
 	default:

@@ -30,7 +30,7 @@ func TestParsePerkReadsEveryField(t *testing.T) {
 		"image_url":"https://img.example/tea.png","discount_text":"-10%","terms":"One each",
 		"valid_from":"2026-01-01T01:00:00+01:00",		"valid_to":"2026-02-01T00:00:00.1234567Z","city":"Bath",
 		"created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-02T00:00:00Z",
-		"lat":51.38,"lng":-2.36,"stock":0,"approval":"manual"}`)))(t)
+		"lat":51.38,"lng":-2.36,"stock":0,"approval":"manual","hold_for":"48h"}`)))(t)
 	want := store.PerkRecord{
 		Perk: api.Perk{ID: "tea", Title: "Tea", Description: "Hot", Category: pointerTo("Food"),
 			MerchantName: pointerTo("Leaf"),
@@ -42,6 +42,7 @@ func TestParsePerkReadsEveryField(t *testing.T) {
 			CreatedAt: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC),
 			UpdatedAt: time.Date(2025, 1, 2, 0, 0, 0, 0, time.UTC)},
 		Lat: pointerTo(51.38), Lng: pointerTo(-2.36), Stock: pointerTo(int64(0)), Approval: store.ApprovalManual,
+		HoldFor: pointerTo(api.Hold(48 * 60 * 60)),
 	}
 	if diff := cmp.Diff(want, fromJSON); diff != "" {
 		t.Errorf("the perk differs (-want +got):\n%s", diff)
@@ -51,7 +52,7 @@ func TestParsePerkReadsEveryField(t *testing.T) {
 		[]string{"tea", "Tea", "Hot", "Food", "Leaf", "https://img.example/tea.png",
 			"-10%", "One each", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00.123456Z", "Bath", "2025-01-01T00:00:00Z",
 			"2025-01-02T00:00:00Z",
-			"51.38", "-2.36", "0", "manual"})))(t)
+			"51.38", "-2.36", "0", "manual", "48h"})))(t)
 	if diff := cmp.Diff(want, fromCSV); diff != "" {
 		t.Errorf("the same perk from CSV differs (-want +got):\n%s", diff)
 	}
@@ -64,7 +65,7 @@ func TestParsePerkFillsInDefaults(t *testing.T) {
 		`{"title":"Tea","description":"Hot","city":"Bath"}`,
 		`{"title":"Tea","description":"Hot","city":"Bath","id":null,"category":null,"merchant_name":null,
 		  "image_url":null,"discount_text":null,"terms":null,"valid_from":null,"valid_to":null,
-		  "created_at":null,"updated_at":null,"lat":null,"lng":null,"stock":null,"approval":null}`,
+		  "created_at":null,"updated_at":null,"lat":null,"lng":null,"stock":null,"approval":null,"hold_for":null}`,
 	} {
 		perk := must(store.ParsePerk(object(t, text)))(t)
 		if diff := cmp.Diff(want, perk); diff != "" {
@@ -193,7 +194,7 @@ func parseProperty(m []api.Member) error { _, err := store.ParseProperty(m, "");
 func TestParseReportsEveryProblem(t *testing.T) {
 	const allPerkFields = "id, title, description, category, merchant_name, image_url, discount_text, terms, " +
 		"valid_from, valid_to, city, " +
-		"created_at, updated_at, lat, lng, stock, approval"
+		"created_at, updated_at, lat, lng, stock, approval, hold_for"
 	tests := []struct {
 		name  string
 		parse func([]api.Member) error
@@ -207,9 +208,11 @@ func TestParseReportsEveryProblem(t *testing.T) {
 		{"a repeated field", parsePerk, `{"title":"T","description":"D","city":"C","title":"U"}`,
 			api.FieldErrors{"title": {"is given more than once"}}},
 		{"values of the wrong type", parsePerk,
-			`{"title":1,"description":"D","city":"C","lat":"north","stock":1.5,"valid_from":"soon"}`, api.FieldErrors{
+			`{"title":1,"description":"D","city":"C","lat":"north","stock":1.5,"valid_from":"soon","hold_for":3600}`,
+			api.FieldErrors{
 				"title": {"must be a string"}, "lat": {"must be a number"}, "stock": {"must be a whole number"},
-				"valid_from": {"must be an RFC 3339 time such as 2026-01-31T09:00:00Z"}}},
+				"valid_from": {"must be an RFC 3339 time such as 2026-01-31T09:00:00Z"},
+				"hold_for":   {"must be a duration of whole seconds from 1s to 8760h, such as 48h"}}},
 		{"values that break a rule", parsePerk,
 			`{"id":"users","title":" ","description":"D","city":"C","lat":91,"lng":-181,"stock":-1,"approval":"maybe",
 			"image_url":"ftp://x","valid_from":"2026-01-02T00:00:00Z","valid_to":"2026-01-01T00:00:00Z"}`,

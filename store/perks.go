@@ -21,12 +21,13 @@ func ScanPerk(r Scanner) (p api.Perk, err error) {
 }
 
 func scanPerkRecord(r Scanner) (record PerkRecord, err error) {
-	record.Perk, err = ScanPerk(ScanAfter(r, &record.Lat, &record.Lng, &record.Stock, &record.Approval))
+	record.Perk, err = ScanPerk(ScanAfter(r, &record.Lat, &record.Lng, &record.Stock, &record.Approval,
+		&record.HoldFor))
 	return record, err
 }
 
 // perkRecordColumns are the columns of perks AS p and perk_stock AS s that scanPerkRecord reads.
-const perkRecordColumns = `p.lat, p.lng, s.stock, p.approval, ` + PerkColumns
+const perkRecordColumns = `p.lat, p.lng, s.stock, p.approval, p.hold_seconds, ` + PerkColumns
 
 // StoredPerkFields are the columns of perks that a record has alone, without its words.
 const StoredPerkFields = `id, created_at, updated_at, ` + ImportedPerkFields
@@ -35,22 +36,23 @@ const StoredPerkFields = `id, created_at, updated_at, ` + ImportedPerkFields
 func StoredPerkValues(p PerkRecord) []any {
 	keys := KeysOf(p)
 	return []any{p.ID, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt), p.ValidFrom, p.ValidTo, p.Lat, p.Lng, keys.Cell,
-		string(cmp.Or(p.Approval, ApprovalAuto)), keys.Title, keys.Category, keys.MerchantName, keys.City, p.Title,
-		p.Category, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms}
+		string(cmp.Or(p.Approval, ApprovalAuto)), p.HoldFor, keys.Title, keys.Category, keys.MerchantName, keys.City,
+		p.Title, p.Category, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms}
 }
 
 // ImportedPerkFields are the columns of perks that are copied from staged records, besides id, times of the record,
 // words and stock.
-const ImportedPerkFields = `valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, ` +
-	`merchant_name_fold, city_fold, title, category, merchant_name, city, image_url, discount_text, description, terms`
+const ImportedPerkFields = `valid_from, valid_to, lat, lng, cell, approval, hold_seconds, title_fold, ` +
+	`category_fold, merchant_name_fold, city_fold, title, category, merchant_name, city, image_url, discount_text, ` +
+	`description, terms`
 
 // partialPerks stages created_at and updated_at as null if the record lacks them.
 func (o Operations) partialPerks() partialKind[PerkRecord] {
 	return partialKind[PerkRecord]{
 		kind: PerkKind, table: `perks`, missing: `absent`, scan: scanPerkRecord,
 		columns: slices.Concat(rowColumns, columns(Text, "id"),
-			columns(Instant, "created_at, updated_at, valid_from, valid_to"),
-			columns(Number, "lat, lng"), columns(Integer, "cell"), columns(Text, "approval"),
+			columns(Instant, "created_at, updated_at, valid_from, valid_to"), columns(Number, "lat, lng"),
+			columns(Integer, "cell"), columns(Text, "approval"), columns(Integer, "hold_seconds"),
 			columns(Text, "title_fold, category_fold, merchant_name_fold, city_fold"),
 			columns(Text, "title, category, merchant_name, city, image_url, discount_text, description, terms"),
 			columns(Texts, "words"), columns(Integer, "stock"), o.db.PerkColumns),
@@ -58,8 +60,8 @@ func (o Operations) partialPerks() partialKind[PerkRecord] {
 			return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, StoredPerkValues(p),
 				[]any{KeysOf(p).Words, p.Stock}, o.db.PerkValues(p))
 		},
-		known: `new.lat, new.lng, new.stock, new.approval, ` + stagedPerkColumns.Replace(PerkColumns) + `,
-			` + perkRecordColumns + `
+		known: `new.lat, new.lng, new.stock, new.approval, new.hold_seconds, ` +
+			stagedPerkColumns.Replace(PerkColumns) + `, ` + perkRecordColumns + `
 			FROM staged AS new CROSS JOIN perks AS p ` + o.db.Stock + ` WHERE p.id = new.id AND new.absent <> 0`,
 		args: []any{time.Time{}},
 	}

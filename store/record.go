@@ -307,6 +307,9 @@ func OperatorActor(accounts ...string) Actor {
 	return Operator + Actor("/"+strings.Join(accounts, "/"))
 }
 
+// Service is the service itself, such as when a redemption expires.
+const Service Actor = "service"
+
 // ClientActor is a client that acts through the API: "client/ID", or "client/ID/NAME" if the client says who sits at
 // it. A name may have slashes; an id has none.
 func ClientActor(id, name string) Actor {
@@ -385,6 +388,7 @@ const (
 type Eligibility struct {
 	ValidFrom, ValidTo *time.Time
 	Approval           Approval
+	HoldFor            *api.Hold
 	SoldOut            bool
 	UserKnown          bool
 	UserHasPerk        bool // in a live redemption
@@ -422,4 +426,13 @@ func (e Eligibility) Redemption(attempt RedeemAttempt) api.Redemption {
 		made.Metadata = json.RawMessage(`{}`)
 	}
 	return made
+}
+
+// ExpiresAt returns when the redemption that an attempt makes expires if nobody has decided it; nil for never.
+func (e Eligibility) ExpiresAt(made api.Redemption) *time.Time {
+	if e.HoldFor == nil || made.Status != api.StatusPending {
+		return nil
+	}
+	at := made.RedeemedAt.Add(e.HoldFor.Duration())
+	return &at
 }

@@ -34,7 +34,7 @@ func ScanRedemption(r Scanner) (redemption api.Redemption, err error) {
 func scanRedemptionRecord(r Scanner) (record api.RedemptionRecord, err error) {
 	var isVoided bool
 	record.Redemption, err = ScanRedemption(ScanAfter(r, &record.ClientID, &record.Actor, &record.DecidedAt,
-		&record.DecidedBy, &record.DecidedActor, &record.Reason, &isVoided))
+		&record.DecidedBy, &record.DecidedActor, &record.Reason, &record.ExpiresAt, &isVoided))
 	if isVoided {
 		record.Status = api.StatusVoided
 	}
@@ -110,18 +110,18 @@ func (o Operations) Eligibility(ctx context.Context, pairs []api.Pair) (map[api.
 
 func (o Operations) Redemption(ctx context.Context, id string) (api.RedemptionRecord, error) {
 	return Read(ctx, o.db, "read a redemption",
-		func(q Querier) (api.RedemptionRecord, error) { return o.redemption(q, id) })
+		func(q Querier) (api.RedemptionRecord, error) { return o.db.redemption(q, id) })
 }
 
-func (o Operations) redemption(q Querier, id string) (api.RedemptionRecord, error) {
+func (d *Dialect) redemption(q Querier, id string) (api.RedemptionRecord, error) {
 	return OneOr(RedemptionNotFound(id), q, scanRedemptionRecord,
-		o.db.selectRedemptions(o.db.Redemptions)+` WHERE r.id = $1`, id)
+		d.selectRedemptions(d.Redemptions)+` WHERE r.id = $1`, id)
 }
 
 // selectRedemptions selects records. A voided redemption is stored as rejected, because both are not live.
 func (d *Dialect) selectRedemptions(from string) string {
-	return `SELECT r.client_id, r.actor, r.decided_at, r.decided_by, r.decided_actor, r.reason, r.voided, ` +
-		d.RedemptionColumns(`r.status`) + ` FROM ` + from
+	return `SELECT r.client_id, r.actor, r.decided_at, r.decided_by, r.decided_actor, r.reason, r.expires_at,
+		r.voided, ` + d.RedemptionColumns(`r.status`) + ` FROM ` + from
 }
 
 func (o Operations) ExportRedemptions(
@@ -292,41 +292,49 @@ var decisions = map[api.RedemptionStatus]string{
 func (o Operations) DecideRedemption(
 	ctx context.Context, id string, decision Decision, by Actor, at time.Time,
 ) (api.RedemptionRecord, error) {
-	action, isDecision := decisions[decision.Status]
-	if !isDecision {
+	if decisions[decision.Status] == "" {
 		return api.RedemptionRecord{}, fmt.Errorf("a redemption cannot be decided to be %q", decision.Status)
 	}
-	giveBack := `UPDATE perk_stock SET held = held - 1
-		WHERE ` + o.db.StockPerk + ` = (SELECT ` + o.db.StockPerk + ` FROM redemptions WHERE id = $1)`
 	return writeFor(ctx, o, "decide a redemption", func(tx Tx) (api.RedemptionRecord, error) {
 		if err := lock(tx, o.db.LockStock, id); err != nil {
 			return api.RedemptionRecord{}, err
 		}
-		before, err := o.redemption(tx, id)
+		before, err := o.db.redemption(tx, id)
+		before = before.At(at)
 		if err == nil && decision.Check != nil {
 			err = decision.Check(before)
 		}
-		if err != nil || before.Status == decision.Status {
+		switch {
+		case err != nil:
 			return before, err
-		}
-		if before.Status != decision.Status.DecidedFrom() {
+		case before.HasExpired() && decision.Status != api.StatusVoided:
+			return before, RedemptionExpired(id, *before.ExpiresAt)
+		case before.Status == decision.Status:
+			return before, nil
+		case before.Status != decision.Status.DecidedFrom():
 			return before, RedemptionDecided(id, before.Status, decision.Status)
 		}
 		after, decidedAt := before, at.UTC().Truncate(time.Microsecond)
-		clientID, actor, _ := by.Client()
 		after.Status, after.DecidedAt, after.Reason = decision.Status, &decidedAt, OrNull(decision.Reason)
-		after.DecidedBy, after.DecidedActor = OrNull(clientID), OrNull(actor)
-		if _, err := tx.Exec(`UPDATE redemptions SET status = $2, voided = $3, decided_at = $4, reason = $5,
-			decided_by = $6, decided_actor = $7 WHERE id = $1`,
-			id, string(after.Specified().Status), after.Status == api.StatusVoided, decidedAt,
-			after.Reason, after.DecidedBy, after.DecidedActor); err != nil {
-			return before, err
-		}
-		if decision.Status != api.StatusApproved {
-			if _, err := tx.Exec(giveBack, id); err != nil {
-				return before, err
-			}
-		}
-		return after, Audit(tx, at, by, action, RedemptionSubject(id), before, after)
+		return o.db.decide(tx, before, after, by)
 	})
+}
+
+// decide writes a decision, with its entry in the audit log, and returns the redemption with who made it. The stock of
+// the perk is locked.
+func (d *Dialect) decide(tx Tx, before, after api.RedemptionRecord, by Actor) (api.RedemptionRecord, error) {
+	clientID, actor, _ := by.Client()
+	after.DecidedBy, after.DecidedActor = OrNull(clientID), OrNull(actor)
+	_, err := tx.Exec(`UPDATE redemptions SET status = $2, voided = $3, decided_at = $4, reason = $5, decided_by = $6,
+		decided_actor = $7 WHERE id = $1`,
+		after.ID, string(after.Specified().Status), after.Status == api.StatusVoided, after.DecidedAt, after.Reason,
+		after.DecidedBy, after.DecidedActor)
+	if err == nil && after.Status != api.StatusApproved {
+		_, err = tx.Exec(`UPDATE perk_stock SET held = held - 1
+			WHERE `+d.StockPerk+` = (SELECT `+d.StockPerk+` FROM redemptions WHERE id = $1)`, after.ID)
+	}
+	if err != nil {
+		return before, err
+	}
+	return after, Audit(tx, *after.DecidedAt, by, decisions[after.Status], RedemptionSubject(after.ID), before, after)
 }

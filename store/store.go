@@ -106,9 +106,13 @@ type Redemptions interface {
 	ReportRedemptions(ctx context.Context, query ReportQuery) (api.Report, error)
 	// DecideRedemption approves or rejects a pending redemption, or voids an approved one. One that is rejected or
 	// voided returns its unit to the stock, and the user can redeem again. The same decision again changes nothing.
-	// Errors: RedemptionNotFound, RedemptionDecided, and those of the decision's check.
+	// Errors: RedemptionNotFound, RedemptionDecided, RedemptionExpired, and those of the decision's check.
 	DecideRedemption(ctx context.Context, id string, decision Decision, by Actor, at time.Time) (api.RedemptionRecord,
 		error)
+	// ExpireRedemptions rejects the pending redemptions that nobody has decided by their ExpiresAt, as of that time,
+	// and returns when the next one expires, or nil. Until then they are listed and counted as pending; Redeem and
+	// DecideRedemption regard them as rejected.
+	ExpireRedemptions(ctx context.Context, at time.Time) (expired int, next *time.Time, err error)
 	// IndexMetadata indexes the metadata of some redemptions that cannot be found by the keys yet. It goes on where it
 	// ended, in any process, and returns how much is indexed; 100 if no redemption is left.
 	IndexMetadata(ctx context.Context, keys []string) (percent int, err error)
@@ -231,7 +235,7 @@ type AuditLog interface {
 type Importer interface {
 	// ImportPerks creates unknown categories. A record without an id gets one from newID. If a record lacks CreatedAt
 	// or UpdatedAt, an update keeps the first and sets the second to at; a new perk gets at for both. A known perk
-	// whose stock or approval changes has its own entry in the audit log.
+	// whose stock, approval or hold changes has its own entry in the audit log.
 	ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, by Actor,
 		at time.Time) (Imported, error)
 	ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by Actor, at time.Time) (Imported, error)

@@ -378,7 +378,7 @@ func printable(text string) string {
 
 // redemptionColumns are the CSV columns of redemptions. Those of other records are the columns that import reads.
 var redemptionColumns = []string{"id", "perk_id", "user_id", "redeemed_at", "status", "metadata", "client_id",
-	"decided_at", "reason"}
+	"actor", "decided_at", "decided_by", "decided_actor", "reason", "expires_at"}
 
 func (p *program) exportCommand() *cobra.Command {
 	return group("export", "Export records to stdout",

@@ -202,11 +202,14 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		certificate.LogDetails(log, "the certificate was read")
 	}
 	hours, checks, days := time.NewTicker(time.Hour), time.NewTicker(time.Hour), time.NewTicker(24*time.Hour)
+	seconds := time.NewTicker(time.Second)
+	defer seconds.Stop()
 	defer hours.Stop()
 	defer checks.Stop()
 	defer days.Stop()
 	stop := inBackground(
 		func(ctx context.Context) { purge(ctx, stores, exports.CountPurge, p.now, hours.C, log) },
+		func(ctx context.Context) { expire(ctx, stores, p.now, seconds.C, log) },
 		func(ctx context.Context) { handler.WatchExpiry(ctx, checks.C) },
 		func(ctx context.Context) { certificate.Watch(ctx, reloads, days.C, log) },
 		handler.Run,
@@ -426,6 +429,32 @@ func purge(
 			logPurge(ctx, log, "signing keys", keys, err)
 			keys, err = s.PurgeRefused(ctx, at.AddDate(0, 0, -api.RefusedDays))
 			logPurge(ctx, log, "refused redemptions", keys, err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+		}
+	}
+}
+
+// expire rejects redemptions that nobody has decided in time, now and at each tick, until ctx ends.
+func expire(
+	ctx context.Context, stores []store.Store, now func() time.Time, ticks <-chan time.Time, log *slog.Logger,
+) {
+	fails := make([]bool, len(stores))
+	for {
+		for i, s := range stores {
+			expired, _, err := s.ExpireRedemptions(ctx, now())
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil && !fails[i]:
+				log.Warn("cannot reject redemptions that have expired; trying again every second", "error", err)
+			case expired > 0:
+				log.Info("rejected redemptions that have expired", "count", expired)
+			}
+			fails[i] = err != nil
 		}
 		select {
 		case <-ctx.Done():

@@ -41,7 +41,14 @@ func (db *DB) redeemBatch(
 		return nil, err
 	}
 	defer conn.Release() // closes a connection in a transaction, which rolls it back
-	found, err := lockAndRead(ctx, conn, db.settings, attempts, waits)
+	b := &pgx.Batch{}
+	queueBegin(b, db.settings)
+	found, err := lockAndRead(ctx, conn, b, attempts, waits)
+	for expired := 1; err == nil && expired > 0; {
+		if expired, err = found.expire(openTx{view{ctx, conn}, conn}, attempts); err == nil && expired > 0 {
+			found, err = lockAndRead(ctx, conn, &pgx.Batch{}, attempts, waits)
+		}
+	}
 	if err != nil {
 		return nil, orLocked(err, waits)
 	}
@@ -72,6 +79,7 @@ type batchState struct {
 type eligibility struct {
 	store.Eligibility
 	left      *int64 // nil means unlimited
+	isHeld    bool   // by a redemption that has expired
 	locked    bool   // by this transaction
 	hasOthers bool   // an attempt of the batch was not new, see redeemNew
 }
@@ -82,6 +90,7 @@ type attemptState struct {
 	keyExpired  bool            // to be deleted before its next use
 	userKnown   bool
 	userHasPerk bool
+	hasExpired  bool // what the user has
 }
 
 // onlyIndexes prevents sequential scans, which a connection that planned while the tables were empty would use for
@@ -93,15 +102,17 @@ const lockStocks = `SELECT perk_id FROM perk_stock WHERE perk_id = ANY((SELECT $
 	ORDER BY perk_id FOR UPDATE`
 
 const readEligibility = `
-	SELECT p.id, p.valid_from, p.valid_to, p.approval, s.stock - s.held
+	SELECT p.id, p.valid_from, p.valid_to, p.approval, p.hold_seconds, s.stock - s.held,
+		(SELECT r.id FROM redemptions AS r WHERE r.perk_id = p.id AND r.status = 'pending' AND r.expires_at <= $2
+			LIMIT 1) IS NOT NULL
 	FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id WHERE p.id = ANY((SELECT $1::text[])::text[])`
 
 // readAttempts looks up each attempt separately. LIMIT 1 is redundant, but keeps the planner from reading a whole
 // table. For the SELECT around lists see readPerks.
 const readAttempts = `
 	SELECT k.fingerprint, coalesce(k.expired, false), (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
-		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = a.perk_id
-			AND r.status <> 'rejected') IS NOT NULL,
+		(SELECT coalesce(r.status = 'pending' AND r.expires_at <= a.at, false) FROM redemptions AS r
+			WHERE r.user_id = a.user_id AND r.perk_id = a.perk_id AND r.status <> 'rejected'),
 		f.id, f.perk_id, f.user_id, f.redeemed_at, f.first_status, f.metadata
 	FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::text[]),
 		(SELECT $6::timestamptz[])) WITH ORDINALITY
@@ -119,7 +130,7 @@ const readAttempts = `
 const waitBriefly = `SET LOCAL lock_timeout = '100ms'`
 
 func lockAndRead(
-	ctx context.Context, conn *pgxpool.Conn, settings []string, attempts []store.RedeemAttempt, waits bool,
+	ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch, attempts []store.RedeemAttempt, waits bool,
 ) (batchState, error) {
 	f := batchState{perks: map[string]*eligibility{}}
 	c := columnsOf(attempts)
@@ -129,8 +140,6 @@ func lockAndRead(
 		lock += ` SKIP LOCKED`
 	}
 	locked := map[string]bool{}
-	b := &pgx.Batch{}
-	queueBegin(b, settings)
 	b.Queue(onlyIndexes)
 	if !waits {
 		b.Queue(waitBriefly)
@@ -140,10 +149,11 @@ func lockAndRead(
 		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { locked[id] = true; return nil })
 		return err
 	})
-	b.Queue(readEligibility, perks).Query(func(rows pgx.Rows) error {
+	b.Queue(readEligibility, perks, latest(attempts)).Query(func(rows pgx.Rows) error {
 		var id string
 		var read eligibility
-		_, err := pgx.ForEachRow(rows, []any{&id, &read.ValidFrom, &read.ValidTo, &read.Approval, &read.left},
+		_, err := pgx.ForEachRow(rows, []any{&id, &read.ValidFrom, &read.ValidTo, &read.Approval, &read.HoldFor,
+			&read.left, &read.isHeld},
 			func() error {
 				perk := read
 				perk.locked = locked[id]
@@ -155,7 +165,9 @@ func lockAndRead(
 	b.Queue(readAttempts, c.perks, c.ids, c.users, c.clients, c.keys, c.times,
 		store.IdempotencyKeyLife).Query(func(rows pgx.Rows) (err error) {
 		f.attempts, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (f attemptState, err error) {
-			f.first, err = scanRedemptionOrNil(store.ScanAfter(r, &f.key, &f.keyExpired, &f.userKnown, &f.userHasPerk))
+			var has *bool
+			f.first, err = scanRedemptionOrNil(store.ScanAfter(r, &f.key, &f.keyExpired, &f.userKnown, &has))
+			f.userHasPerk, f.hasExpired = has != nil, has != nil && *has
 			return f, err
 		})
 		return err
@@ -167,6 +179,50 @@ func lockAndRead(
 		return f, fmt.Errorf("%d attempts were looked up, and %d found", len(attempts), len(f.attempts))
 	}
 	return f, nil
+}
+
+// openTx is the transaction that a connection is in.
+type openTx struct {
+	view
+	conn *pgxpool.Conn
+}
+
+func (t openTx) Exec(text string, args ...any) (int64, error) {
+	tag, err := t.conn.Exec(t.ctx, text, args...)
+	return tag.RowsAffected(), err
+}
+
+// latest is the time of the last attempt.
+func latest(attempts []store.RedeemAttempt) time.Time {
+	return slices.MaxFunc(attempts, func(a, b store.RedeemAttempt) int { return a.At.Compare(b.At) }).At
+}
+
+// expire rejects redemptions that have expired and are in the way of the attempts.
+func (f batchState) expire(tx store.Tx, attempts []store.RedeemAttempt) (expired int, err error) {
+	wanted := map[string]int64{}
+	for i, attempt := range attempts {
+		perk := f.perks[attempt.PerkID]
+		if perk == nil || !perk.locked {
+			continue
+		}
+		wanted[attempt.PerkID]++
+		userID := ""
+		switch {
+		case f.attempts[i].hasExpired:
+			userID = attempt.UserID
+		case !perk.isHeld || perk.left == nil || *perk.left >= wanted[attempt.PerkID]:
+			continue
+		}
+		n, err := dialect.Expire(tx, latest(attempts), attempt.PerkID, userID)
+		if err != nil {
+			return expired, err
+		}
+		if expired += n; perk.left != nil {
+			*perk.left += int64(n)
+		}
+		perk.isHeld = n > 0
+	}
+	return expired, nil
 }
 
 // scanRedemptionOrNil scans a redemption of an outer join.
@@ -186,6 +242,8 @@ type decision struct {
 	replies     []redeemReply
 	made        []store.RedeemAttempt
 	redemptions []api.Redemption      // made by the attempts of made
+	expiries    []*time.Time          // of these
+	expires     bool                  // one of these does
 	newUsers    []store.RedeemAttempt // of made: those that create their user
 	expiredKeys []store.RedeemAttempt // of made: those with an expired key
 	replays     bool                  // there is a replay among the replies
@@ -244,6 +302,8 @@ func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState) re
 	}
 	made := eligibility.Redemption(attempt)
 	d.made, d.redemptions = append(d.made, attempt), append(d.redemptions, made)
+	expiry := eligibility.ExpiresAt(made)
+	d.expiries, d.expires = append(d.expiries, expiry), d.expires || expiry != nil
 	if !known.userKnown {
 		d.newUsers = append(d.newUsers, attempt)
 	}
@@ -297,14 +357,16 @@ func (d *decision) queueUsers(b *pgx.Batch) {
 }
 
 func (d *decision) queueRedemptions(b *pgx.Batch) {
-	c, statuses, metadata := d.columns()
+	c, statuses, metadata, expiries := d.columns()
 	b.Queue(`
-		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata, actor)
-		SELECT id, perk_id, user_id, client_id, at, status, status, metadata, actor
+		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata, actor,
+			expires_at)
+		SELECT id, perk_id, user_id, client_id, at, status, status, metadata, actor, expires_at
 		FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]),
-			(SELECT $5::timestamptz[]), (SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::text[]))
-			AS a (id, perk_id, user_id, client_id, at, status, metadata, actor)`,
-		c.ids, c.perks, c.users, c.clients, c.times, statuses, metadata, c.actors)
+			(SELECT $5::timestamptz[]), (SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::text[]),
+			(SELECT $9::timestamptz[]))
+			AS a (id, perk_id, user_id, client_id, at, status, metadata, actor, expires_at)`,
+		c.ids, c.perks, c.users, c.clients, c.times, statuses, metadata, c.actors, expiries)
 	if c.hasKeys {
 		// Sorted, so that transactions cannot deadlock.
 		b.Queue(`
@@ -345,11 +407,14 @@ func (d *decision) queueMetadata(b *pgx.Batch) {
 }
 
 // columns is the redemptions made as columns.
-func (d *decision) columns() (c attemptColumns, statuses, metadata []string) {
+func (d *decision) columns() (c attemptColumns, statuses, metadata []string, expiries []*time.Time) {
 	for _, r := range d.redemptions {
 		statuses, metadata = append(statuses, string(r.Status)), append(metadata, string(r.Metadata))
 	}
-	return columnsOf(d.made), statuses, metadata
+	if d.expires { // unnest pads a missing column with nulls
+		expiries = d.expiries
+	}
+	return columnsOf(d.made), statuses, metadata, expiries
 }
 
 // attemptColumns is attempts as columns, for unnest.

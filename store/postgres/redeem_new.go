@@ -78,7 +78,7 @@ func (db *DB) redeemNew(
 	case len(d.made) == 0: // all callers have left
 		return d, nil
 	}
-	c, statuses, metadata := d.columns()
+	c, statuses, metadata, expiries := d.columns()
 	p := d.perkColumns()
 	var made []string
 	b := &pgx.Batch{}
@@ -88,7 +88,7 @@ func (db *DB) redeemNew(
 	b.Queue(lockStocks+` SKIP LOCKED`, p.ids)
 	b.Queue(insertNew, p.ids, p.attempts, p.approvals, p.from, p.to,
 		c.ids, c.perks, c.users, c.clients, c.times, statuses, metadata, c.actors, c.keys,
-		c.fingerprints,
+		c.fingerprints, p.holds, expiries,
 	).Query(func(rows pgx.Rows) (err error) {
 		made, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
@@ -121,6 +121,7 @@ type perkColumns struct {
 	ids, approvals []string
 	attempts       []int64
 	from, to       []*time.Time
+	holds          []*int64
 }
 
 func (d *decision) perkColumns() (c perkColumns) {
@@ -133,6 +134,7 @@ func (d *decision) perkColumns() (c perkColumns) {
 		c.ids, c.attempts, c.approvals = append(c.ids, id), append(c.attempts, attempts),
 			append(c.approvals, string(perk.Approval))
 		c.from, c.to = append(c.from, perk.ValidFrom), append(c.to, perk.ValidTo)
+		c.holds = append(c.holds, (*int64)(perk.HoldFor))
 	}
 	return c
 }
@@ -143,27 +145,29 @@ func (d *decision) perkColumns() (c perkColumns) {
 const insertNew = `
 	WITH unchanged AS MATERIALIZED (
 		SELECT b.id FROM unnest((SELECT $1::text[]), (SELECT $2::bigint[]), (SELECT $3::text[]),
-			(SELECT $4::timestamptz[]), (SELECT $5::timestamptz[]))
-			AS b (id, attempts, approval, valid_from, valid_to)
+			(SELECT $4::timestamptz[]), (SELECT $5::timestamptz[]), (SELECT $16::bigint[]))
+			AS b (id, attempts, approval, valid_from, valid_to, hold_seconds)
 		WHERE (SELECT p.id FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id
 				WHERE p.id = b.id AND s.xmax = pg_current_xact_id_if_assigned()::xid
 					AND (s.stock IS NULL OR s.stock - s.held >= b.attempts) AND p.approval = b.approval
+					AND p.hold_seconds IS NOT DISTINCT FROM b.hold_seconds
 					AND p.valid_from IS NOT DISTINCT FROM b.valid_from
 					AND p.valid_to IS NOT DISTINCT FROM b.valid_to) IS NOT NULL),
 	new AS MATERIALIZED (
 		SELECT * FROM unnest((SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::text[]), (SELECT $9::text[]),
 			(SELECT $10::timestamptz[]),
 			(SELECT $11::text[]), (SELECT $12::text[]), (SELECT $13::text[]), (SELECT $14::text[]),
-			(SELECT $15::bytea[]))
-			AS a (id, perk_id, user_id, client_id, at, status, metadata, actor, key, fingerprint)
+			(SELECT $15::bytea[]), (SELECT $17::timestamptz[]))
+			AS a (id, perk_id, user_id, client_id, at, status, metadata, actor, key, fingerprint, expires_at)
 		WHERE a.perk_id = ANY (ARRAY (SELECT id FROM unchanged))
 			AND (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL
 			AND (SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = a.perk_id
 				AND r.status <> 'rejected') IS NULL
 			AND (SELECT k.key FROM idempotency_keys AS k WHERE k.client_id = a.client_id AND k.key = a.key) IS NULL),
 	made AS (
-		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata, actor)
-		SELECT id, perk_id, user_id, client_id, at, status, status, metadata, actor FROM new),
+		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata, actor,
+			expires_at)
+		SELECT id, perk_id, user_id, client_id, at, status, status, metadata, actor, expires_at FROM new),
 	kept AS (
 		INSERT INTO idempotency_keys (client_id, key, fingerprint, redemption_id, created_at)
 		SELECT client_id, key, fingerprint, id, at FROM new WHERE key IS NOT NULL ORDER BY client_id, key),

@@ -40,7 +40,7 @@ func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error
 		}
 	}
 	delete(s.eligibility, attempt.PerkID)
-	perk, err := s.readEligibility(attempt)
+	perk, err := s.eligibilityAfterExpiry(attempt)
 	if err != nil {
 		return store.RedeemResult{}, err
 	}
@@ -99,16 +99,35 @@ type eligibility struct {
 func (s *session) readEligibility(attempt store.RedeemAttempt) (*eligibility, error) {
 	return store.OneOr(store.PerkNotFound(attempt.PerkID), s, func(r row) (*eligibility, error) {
 		o := &eligibility{}
-		err := r.Scan(&o.perk, &o.ValidFrom, &o.ValidTo, &o.Approval, &o.left, &o.UserKnown, &o.UserHasPerk, &o.idUsed)
+		err := r.Scan(&o.perk, &o.ValidFrom, &o.ValidTo, &o.Approval, &o.HoldFor, &o.left, &o.UserKnown,
+			&o.UserHasPerk, &o.idUsed)
 		o.SoldOut = o.left != nil && *o.left <= 0
 		return o, err
 	}, `
-		SELECT p.row, p.valid_from, p.valid_to, p.approval, s.stock - s.held,
+		SELECT p.row, p.valid_from, p.valid_to, p.approval, p.hold_seconds, s.stock - s.held,
 			EXISTS (SELECT 1 FROM users WHERE id = $1),
 			EXISTS (SELECT 1 FROM redemptions AS r WHERE r.user_id = $1 AND r.perk = p.row AND r.status <> 'rejected'),
 			EXISTS (SELECT 1 FROM redemptions WHERE id = $3)
 		FROM perks AS p JOIN perk_stock AS s ON s.perk = p.row
 		WHERE p.id = $2`, attempt.UserID, attempt.PerkID, attempt.ID)
+}
+
+// eligibilityAfterExpiry expires what is in the way of the attempt.
+func (s *session) eligibilityAfterExpiry(attempt store.RedeemAttempt) (*eligibility, error) {
+	for {
+		perk, err := s.readEligibility(attempt)
+		if err != nil || perk.idUsed || !perk.SoldOut && !perk.UserHasPerk {
+			return perk, err
+		}
+		userID := ""
+		if perk.UserHasPerk {
+			userID = attempt.UserID
+		}
+		expired, err := dialect.Expire(s, attempt.At, attempt.PerkID, userID)
+		if err != nil || expired == 0 {
+			return perk, err
+		}
+	}
 }
 
 // errNotNew means that a constraint of the table refuses the redemption. Then nothing of it was written.
@@ -123,10 +142,11 @@ func (s *session) makeRedemption(attempt store.RedeemAttempt, o *eligibility) (a
 		}
 	}
 	row, err := s.insert(`
-		INSERT INTO redemptions (id, perk, user_id, client_id, redeemed_at, first_status, status, metadata, actor)
-		VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)`,
+		INSERT INTO redemptions (id, perk, user_id, client_id, redeemed_at, first_status, status, metadata, actor,
+			expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9)`,
 		made.ID, o.perk, made.UserID, attempt.ClientID, made.RedeemedAt, string(made.Status), string(made.Metadata),
-		store.OrNull(attempt.Actor))
+		store.OrNull(attempt.Actor), o.ExpiresAt(made))
 	if resultCode(err) == codes.SQLITE_CONSTRAINT {
 		err = fmt.Errorf("%w: %w", errNotNew, err)
 	}

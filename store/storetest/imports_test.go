@@ -239,7 +239,7 @@ var partialImportTests = []test{
 		f.addPerks(fullPerk("p"))
 		row := f.perkRow(2, `{"id":"p","category":null,"merchant_name":null,"image_url":null,
 			"discount_text":null,"terms":null,
-			"valid_from":null,"valid_to":null,"lat":null,"lng":null,"stock":null,"approval":null}`)
+			"valid_from":null,"valid_to":null,"lat":null,"lng":null,"stock":null,"approval":null,"hold_for":null}`)
 		must(f.ImportPerks(f.ctx, rows(row), f.noNewID, store.Operator, now))(f)
 		want := perk("p", title("Free Coffee"), description("One cup, any size."), city("York"))
 		want.CreatedAt = fullPerk("p").CreatedAt
@@ -346,7 +346,7 @@ var partialImportTests = []test{
 		f.addPerks(fullPerk("a"), fullPerk("b"), fullPerk("c"), perk("d"))
 		by, at := store.OperatorActor("ann"), now.Add(time.Hour)
 		must(f.ImportPerks(f.ctx, rows(
-			f.perkRow(2, `{"id":"a","stock":null}`), f.perkRow(3, `{"id":"b","approval":"auto"}`),
+			f.perkRow(2, `{"id":"a","stock":null}`), f.perkRow(3, `{"id":"b","approval":"auto","hold_for":"2s"}`),
 			f.perkRow(4, `{"id":"c","title":"Other"}`),
 			f.perkRow(5, `{"id":"d","stock":0,"approval":"manual"}`), perk("new", stock(1)),
 		), f.noNewID, by, at))(f)
@@ -354,10 +354,13 @@ var partialImportTests = []test{
 			return []store.AuditEntry{{At: at, Actor: by, Action: "perk.update", Before: []byte(before),
 				After: []byte(after)}}
 		}
-		f.sameEntries("perk/a", entry(`{"stock":7,"approval":"manual"}`, `{"stock":null,"approval":"manual"}`))
-		f.sameEntries("perk/b", entry(`{"stock":7,"approval":"manual"}`, `{"stock":7,"approval":"auto"}`))
+		f.sameEntries("perk/a", entry(`{"stock":7,"approval":"manual","hold_for":"172800s"}`,
+			`{"stock":null,"approval":"manual","hold_for":"172800s"}`))
+		f.sameEntries("perk/b", entry(`{"stock":7,"approval":"manual","hold_for":"172800s"}`,
+			`{"stock":7,"approval":"auto","hold_for":"2s"}`))
 		f.sameEntries("perk/c", nil)
-		f.sameEntries("perk/d", entry(`{"stock":null,"approval":"auto"}`, `{"stock":0,"approval":"manual"}`))
+		f.sameEntries("perk/d", entry(`{"stock":null,"approval":"auto","hold_for":null}`,
+			`{"stock":0,"approval":"manual","hold_for":null}`))
 		f.sameEntries("perk/new", nil)
 	}},
 	{"changes made while rows arrive stay where the rows have no value", func(f *fixture) {

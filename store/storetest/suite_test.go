@@ -33,6 +33,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"Redeem", redeemTests},
 		{"Idempotency", idempotencyTests},
 		{"Redemptions", redemptionTests},
+		{"Expiry", expiryTests},
 		{"Finding", findingTests},
 		{"Reports", reportTests},
 		{"Users", userTests},
@@ -247,6 +248,7 @@ func to(t time.Time) perkChange       { return func(p *store.PerkRecord) { p.Val
 func created(t time.Time) perkChange  { return func(p *store.PerkRecord) { p.CreatedAt = t } }
 func stock(n int64) perkChange        { return func(p *store.PerkRecord) { p.Stock = &n } }
 func manual(p *store.PerkRecord)      { p.Approval = store.ApprovalManual }
+func holding(h api.Hold) perkChange   { return func(p *store.PerkRecord) { p.HoldFor = &h } }
 
 func position(lat, lng float64) perkChange {
 	return func(p *store.PerkRecord) { p.Lat, p.Lng = &lat, &lng }
@@ -256,7 +258,8 @@ func position(lat, lng float64) perkChange {
 func fullPerk(id string) store.PerkRecord {
 	p := perk(id, title("Free Coffee"), description("One cup, any size."), category("Food & Drink"),
 		merchant("Café Röst"),
-		city("York"), from(now.Add(-time.Hour)), to(now.Add(time.Hour)), stock(7), position(53.96, -1.08), manual)
+		city("York"), from(now.Add(-time.Hour)), to(now.Add(time.Hour)), stock(7), position(53.96, -1.08), manual,
+		holding(48*60*60))
 	p.ImageURL, p.DiscountText, p.Terms = ptr("https://example.com/cup.png"), ptr("100%"), ptr("Once a day.")
 	p.CreatedAt, p.UpdatedAt = now.Add(-48*time.Hour), now.Add(-24*time.Hour)
 	return p

@@ -75,6 +75,10 @@ func (s *Shell) RedemptionFacts(r *api.RedemptionRecord, title string) []widget.
 		{Label: "Status", Value: status}, {Label: "User", Value: display.Line(r.UserID)}, {Label: "Perk", Value: perk},
 		{Label: "Redeemed", Value: redeemed},
 	}
+	if r.ExpiresAt != nil && r.Status == api.StatusPending {
+		facts = append(facts, widget.Pair{Label: "Expires",
+			Value: display.Instant(*r.ExpiresAt, s.Now()) + ", " + display.Distance(*r.ExpiresAt, s.Now())})
+	}
 	if r.DecidedAt != nil {
 		facts = append(facts, widget.Pair{Label: "Decided", Value: display.Instant(*r.DecidedAt, s.Now())})
 	}
