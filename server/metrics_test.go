@@ -155,7 +155,7 @@ func TestLimitsPanicsAndOutagesAreCounted(t *testing.T) {
 		c.RateLimit = 1
 		c.Live = broken{Store: c.Live, perk: func() error { panic("a bug") }, ready: context.DeadlineExceeded}
 	})
-	token := s.Token()
+	token := s.Token(api.ScopePerksRead)
 	for range 3 {
 		s.Status(token, "GET", s.LiveURL()+"/perks/tea", "")
 	}

@@ -180,7 +180,7 @@ func TestInternalErrorsDoNotReachTheClient(t *testing.T) {
 			var logged bytes.Buffer
 			s := servertest.Start(t, servertest.LogTo(&logged),
 				func(c *server.Config) { c.Live = broken{Store: c.Live, perk: r.fail} })
-			token := s.Token()
+			token := s.Token(api.ScopePerksRead)
 			response, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), r.status,
 				problemType, r.code)
 			if strings.Contains(fmt.Sprint(body), inside) {
@@ -205,7 +205,7 @@ func TestADisconnectedClientIsNotLoggedAsAnError(t *testing.T) {
 	left := func() error { return store.Unavailable(context.Canceled) }
 	s := servertest.Start(t, servertest.LogTo(&logged),
 		func(c *server.Config) { c.Live = broken{Store: c.Live, perk: left} })
-	s.Status(s.Token(), "GET", s.LiveURL()+"/perks/tea", "")
+	s.Status(s.Token(api.ScopePerksRead), "GET", s.LiveURL()+"/perks/tea", "")
 	s.Stop()
 	if text := logged.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "status=503") {
 		t.Errorf("the log is\n%s", text)

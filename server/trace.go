@@ -172,6 +172,42 @@ func (s tracedStore) Perk(ctx context.Context, id string) (api.Perk, error) {
 	return span(ctx, s, "Perk", s.Store.Perk, id)
 }
 
+func (s tracedStore) CreatePerk(ctx context.Context, creation store.PerkCreation) (store.CreatedPerk, error) {
+	return span(ctx, s, "CreatePerk", s.Store.CreatePerk, creation)
+}
+
+func (s tracedStore) PerkRecord(ctx context.Context, id string) (store.PerkRecord, error) {
+	return span(ctx, s, "PerkRecord", s.Store.PerkRecord, id)
+}
+
+func (s tracedStore) UpdatePerk(
+	ctx context.Context, id string, by store.Actor, at time.Time, change func(*store.PerkRecord) error,
+) (store.PerkRecord, error) {
+	update := func(ctx context.Context, id string) (store.PerkRecord, error) {
+		return s.Store.UpdatePerk(ctx, id, by, at, change)
+	}
+	return span(ctx, s, "UpdatePerk", update, id)
+}
+
+func (s tracedStore) PerkStock(ctx context.Context, id string) (api.PerkStock, error) {
+	return span(ctx, s, "PerkStock", s.Store.PerkStock, id)
+}
+
+func (s tracedStore) ChangePerkStock(ctx context.Context, restock store.PerkRestock) (store.ChangedStock, error) {
+	return span(ctx, s, "ChangePerkStock", s.Store.ChangePerkStock, restock)
+}
+
+func (s tracedStore) PerkHistory(
+	ctx context.Context, query store.PerkHistoryQuery,
+) (store.List[store.PerkVersion], error) {
+	return span(ctx, s, "PerkHistory", s.Store.PerkHistory, query)
+}
+
+func (s tracedStore) PerkAsOf(ctx context.Context, id string, at time.Time) (store.PerkRecord, error) {
+	asOf := func(ctx context.Context, id string) (store.PerkRecord, error) { return s.Store.PerkAsOf(ctx, id, at) }
+	return span(ctx, s, "PerkAsOf", asOf, id)
+}
+
 func (s tracedStore) ListUsers(ctx context.Context, query store.UserQuery) (store.List[store.User], error) {
 	return span(ctx, s, "ListUsers", s.Store.ListUsers, query)
 }

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"example.com/perks/api"
 	"example.com/perks/server"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
@@ -52,7 +53,7 @@ const (
 func TestOnlyServerErrorsAreErrorsOfASpan(t *testing.T) {
 	var log bytes.Buffer
 	s, spans := traced(t, &log, false, trace.AlwaysSample())
-	s.Status(s.Token(), "GET", s.LiveURL()+"/perks/tea", "")
+	s.Status(s.Token(api.ScopePerksRead), "GET", s.LiveURL()+"/perks/tea", "")
 	s.Status("", "GET", s.LiveURL()+"/perks", "")
 	s.Stop()
 	failed := named(t, spans, "GET /v2/partners/perks/:perkId")
@@ -83,7 +84,7 @@ func TestASpanOfTheDatabaseHasTheCodeThatTheCallerGets(t *testing.T) {
 			c.Tracer = trace.NewTracerProvider(trace.WithSyncer(spans))
 			c.Live = broken{Store: c.Live, perk: func() error { return err }}
 		})
-		s.Get(s.Token(), s.LiveURL()+"/perks/tea")
+		s.Get(s.Token(api.ScopePerksRead), s.LiveURL()+"/perks/tea")
 		s.Stop()
 		inside, want := named(t, spans, "store.Perk"), trace.Status{}
 		if code == "unavailable" || code == "internal" {
@@ -102,7 +103,8 @@ func TestARequestHasSpansOfTheStore(t *testing.T) {
 	s.ImportUsers("alice")
 	token := s.Token()
 	for path, want := range map[string]string{
-		"/perks": "ListPerks", "/perks/tea": "Perk", "/perks/categories": "Categories", "/users": "ListUsers",
+		"/perks": "ListPerks", "/perks/tea": "PerkRecord", "/perks/tea/stock": "PerkStock",
+		"/perks/tea/history": "PerkHistory", "/perks/categories": "Categories", "/users": "ListUsers",
 		"/perks/users/alice?type=redeemed": "ListRedemptions", "/redemptions": "ListRedemptions",
 		"/redemptions/none": "Redemption", "/reports/redemptions?by=perk": "ReportRedemptions",
 		"/perks/tea/eligibility?user_id=alice": "Eligibility", "/properties": "ListProperties",
