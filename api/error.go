@@ -23,6 +23,7 @@ const (
 	// the caller may use the endpoint, but not on this record or address
 	CodeForbidden        Code = "forbidden"
 	CodeActorNotAllowed  Code = "actor_not_allowed"  // the client may not say who sits at it
+	CodeFourEyes         Code = "four_eyes"          // who redeemed may not approve or void it
 	CodeNotFound         Code = "not_found"          // no record, or no endpoint, is there
 	CodeMethodNotAllowed Code = "method_not_allowed" // the address exists but does not support this method
 	// a value breaks its field's rule; the error's Fields say which and how

@@ -97,6 +97,23 @@ func (r RedemptionRecord) HasExpired() bool {
 	return r.Status == StatusRejected && r.DecidedAt != nil && r.ExpiresAt != nil && r.DecidedAt.Equal(*r.ExpiresAt)
 }
 
+// FourEyes refuses that who redeemed also approves or voids it, where four eyes must see it: the same client, and the
+// same person where both are named.
+func (r RedemptionRecord) FourEyes(decision RedemptionStatus, clientID, actor string) error {
+	isOther := r.Actor != nil && *r.Actor != "" && actor != "" && *r.Actor != actor
+	if decision == StatusRejected || r.ClientID == "" || r.ClientID != clientID || isOther {
+		return nil
+	}
+	who, verb := "This client", "approve"
+	if r.Actor != nil && *r.Actor != "" {
+		who = *r.Actor
+	}
+	if decision == StatusVoided {
+		verb = "void"
+	}
+	return Errorf(CodeFourEyes, "%s redeemed it, and four eyes must see it: ask somebody else to %s it.", who, verb)
+}
+
 // Specified returns the redemption as the service's specification has it, which knows no voided ones: they are
 // rejected.
 func (r RedemptionRecord) Specified() Redemption {

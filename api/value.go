@@ -375,6 +375,9 @@ func betweenRule(value, low, high float64) string {
 // HeaderActor is the header in which a client says who sits at it. A response repeats it if the service has taken it.
 const HeaderActor = "Perks-Actor"
 
+// HeaderFourEyes is in each response of a service where nobody approves or voids what they redeemed themselves.
+const HeaderFourEyes = "Perks-Four-Eyes"
+
 // maxActor is the longest name of who sits at a client, in characters.
 const maxActor = 100
 

@@ -144,6 +144,7 @@ Environment:
   PERKSCTL_CLIENT_ID           the id of the client
   PERKSCTL_CLIENT_SECRET       the secret of the client; with the two above no login is needed
   PERKSCTL_TOKEN               a bearer token, instead of id and secret
+  PERKSCTL_ACTOR               the name of who sits at the client, kept with what is done
   PERKSCTL_PROFILE             the profile to use
   PERKSCTL_CA_CERT             a PEM file of certificates to trust as well
   PERKSCTL_CONFIG_DIR          the directory of the configuration

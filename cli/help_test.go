@@ -157,6 +157,8 @@ var otherMeaning = map[string]string{
 	"perksctl bulk undo --dry-run":         "checks the rows of a run",
 	"perksctl perk redeem --dry-run":       "also checks the rows of a file",
 	"perksctl redeem --dry-run":            "as perk redeem",
+	"perksctl auth login --actor":          "who works here, a filter in lists",
+	"perksctl login --actor":               "who works here, a filter in lists",
 	"perksctl property create --city":      "a field of a property, a filter in lists",
 	"perksctl property list --own":         "of other records",
 	"perksctl property list --query":       "of other records",

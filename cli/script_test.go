@@ -123,6 +123,7 @@ func seed(server *servertest.Server) map[string]string {
 	owner, secret := server.Client()
 	other, otherSecret := server.Client()
 	reader, readerSecret := server.Client(api.ScopePerksRead)
+	naming, namingSecret := server.ClientWith(func(c *store.Client) { c.NamesActors = true })
 	image := "https://img.example.com/1.jpg"
 	food, arts := "Food & Drink", "Arts"
 	long := time.Date(2035, 6, 1, 0, 0, 0, 0, time.UTC)
@@ -154,6 +155,7 @@ func seed(server *servertest.Server) map[string]string {
 		"API_URL": server.URL, "CLIENT": owner, "SECRET": secret,
 		"OTHER_CLIENT": other, "OTHER_SECRET": otherSecret,
 		"READER": reader, "READER_SECRET": readerSecret,
+		"NAMING": naming, "NAMING_SECRET": namingSecret,
 	}
 }
 

@@ -46,8 +46,8 @@ func (a *accounts) Profiles() ([]screen.Profile, string, error) {
 
 func onScreen(name string, p session.Profile) screen.Profile {
 	return screen.Profile{
-		Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP,
-		ReadOnly: p.ReadOnly, Protected: p.Protected && !p.Sandbox,
+		Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Actor: p.Actor, Sandbox: p.Sandbox,
+		InsecureHTTP: p.InsecureHTTP, ReadOnly: p.ReadOnly, Protected: p.Protected && !p.Sandbox,
 	}
 }
 
@@ -114,7 +114,7 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 		p.Sandbox == a.command.Flags.Sandbox {
 		saved.Sandbox = before.Sandbox
 	}
-	done, err := s.Login(ctx, p.Name, saved, secret)
+	done, err := s.Login(ctx, p.Name, saved, secret, nil)
 	if err != nil {
 		return screen.Account{}, "", forScreen(err)
 	}

@@ -72,6 +72,9 @@ func (s *service) authorize(scope api.Scope, sandbox bool, others ...api.Scope) 
 			if caller.Actor != "" {
 				c.Set(callerKey, caller)
 			}
+			if s.config.FourEyes {
+				c.Response().Header()[api.HeaderFourEyes] = fourEyesOn
+			}
 			if !sandbox {
 				s.positions.follow(c, caller.ClientID)
 			}
@@ -79,6 +82,9 @@ func (s *service) authorize(scope api.Scope, sandbox bool, others ...api.Scope) 
 		}
 	}
 }
+
+// fourEyesOn tells clients what they may not decide, before they try.
+var fourEyesOn = []string{"on"}
 
 // actorOf returns who sits at the client, or "" if the request names nobody. The response repeats a name that is taken,
 // whatever the result: that tells the client that names are kept.

@@ -33,6 +33,7 @@ var problemTypes = map[api.Code]problemType{
 	api.CodeInsufficientScope:    {http.StatusForbidden, "The token lacks a scope"},
 	api.CodeForbidden:            {http.StatusForbidden, "Not allowed"},
 	api.CodeActorNotAllowed:      {http.StatusForbidden, "The client may not name actors"},
+	api.CodeFourEyes:             {http.StatusForbidden, "Four eyes must see it"},
 	api.CodeNotFound:             {http.StatusNotFound, "Not found"},
 	api.CodeMethodNotAllowed:     {http.StatusMethodNotAllowed, "The method is not allowed"},
 	api.CodeValidationFailed:     {http.StatusUnprocessableEntity, "Some values are not valid"},

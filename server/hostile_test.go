@@ -247,8 +247,9 @@ func TestCORSAllowsTheConfiguredOrigins(t *testing.T) {
 				}
 				return response.Header
 			}
-			const read = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, " +
-				"WWW-Authenticate, X-As-Of, X-Distances, X-Position, X-Previous-ETag, X-Request-Id, X-Total-Count"
+			const read = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Perks-Actor, " +
+				"Perks-Four-Eyes, Retry-After, WWW-Authenticate, X-As-Of, X-Distances, X-Metadata-Indexed, " +
+				"X-Position, X-Previous-ETag, X-Request-Id, X-Searched-Metadata, X-Total-Count"
 			for _, header := range []struct {
 				of         http.Header
 				name, want string
@@ -257,7 +258,7 @@ func TestCORSAllowsTheConfiguredOrigins(t *testing.T) {
 				{ask("GET", "/perks/none", ""), "Expose-Headers", read},
 				{ask("OPTIONS", "/perks/tea/redeem", "POST"), "Allow-Methods", "GET, HEAD, POST, PATCH, DELETE"},
 				{ask("OPTIONS", "/perks/tea/redeem", "POST"), "Allow-Headers", "Authorization, Content-Type, " +
-					"Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Position, X-Request-Id"},
+					"Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Perks-Actor, X-Position, X-Request-Id"},
 			} {
 				if test.allows == "" {
 					header.want = ""

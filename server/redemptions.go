@@ -72,6 +72,11 @@ func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 			case record.Status == status: // perhaps a retry, whose If-Match is of the redemption before the first try
 				return nil
 			}
+			if h.config.FourEyes {
+				if err := record.FourEyes(status, caller.ClientID, caller.Actor); err != nil {
+					return err
+				}
+			}
 			return checkIfMatch(header, record, "Redemption "+record.ID)
 		}}
 		decided, err := h.store.DecideRedemption(c.Request().Context(), api.LowerUUID(id), decision,

@@ -41,6 +41,7 @@ type Config struct {
 	MaxListeners int           // streams and waits for events that may be open; zero is 5,000
 	AuditRate    float64       // bytes per second that a client's changes may add to the audit log; zero is unlimited
 	CreateUsers  bool          // a redemption creates its user if it is unknown, live and in the sandbox
+	FourEyes     bool          // who redeemed may not approve or void it
 	// keys of metadata by which redemptions are found; CheckSearchedKeys has checked them
 	SearchMetadata []string
 	BehindProxy    bool // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host

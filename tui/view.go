@@ -163,7 +163,7 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 	if progress := a.shell.Progress; progress != "" {
 		right = look.Info.Render(progress+"  ") + right
 	}
-	if names := widget.Joined(" · ", display.Line(profile.Name), display.Line(profile.ClientID)); connected &&
+	if names := widget.Joined(" · ", display.Line(profile.Name), who(profile)); connected &&
 		a.width >= widthForNames && names != "" {
 		if a.width >= 140 {
 			names += " at " + display.Line(profile.APIURL)
@@ -172,6 +172,14 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 	}
 	return right, edge
 }
+
+// who is who works here: the client, after the name of who sits at it.
+func who(profile screen.Profile) string {
+	return widget.Joined(" at ", display.Cut(display.Line(profile.Actor), maxActor), display.Line(profile.ClientID))
+}
+
+// maxActor is the width that the header has for a name.
+const maxActor = 24
 
 // crumbs is the path to the screen, without its beginning if it's too long, or if the tabs say it.
 func (a *App) crumbs(width int, hasTabs bool) string {

@@ -81,10 +81,16 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 	if err != nil {
 		return nil, c.failure(call, e, res, err)
 	}
-	if res.IsSuccess() {
-		return res, nil
+	if !res.IsSuccess() {
+		return res, refusal(call, e, res)
 	}
-	return res, refusal(call, e, res)
+	if !call.forToken {
+		c.seen.fourEyes.Store(res.Header().Get(api.HeaderFourEyes) != "")
+	}
+	if c.config.Actor != "" && c.config.OnUnnamed != nil && call.changes() && res.Header().Get(api.HeaderActor) == "" {
+		c.config.OnUnnamed()
+	}
+	return res, nil
 }
 
 // limited returns a context that ends at the client's deadline. The timeout is applied by retry: it excludes waits.

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/go-resty/resty/v2"
+
+	"example.com/perks/api"
 )
 
 const (
@@ -71,6 +73,12 @@ type Config struct {
 	GivesETags *atomic.Bool
 	Unguarded  bool
 
+	// ClientID is whose tokens they are, if that is known, and Actor who sits at it, named in each request; "" names
+	// nobody. OnUnnamed is called, by many goroutines at once, for each change whose response does not show the name.
+	ClientID  string
+	Actor     string
+	OnUnnamed func()
+
 	// Roots are the certificate authorities to trust; nil is the system's. A Transport has its own.
 	Roots *x509.CertPool
 
@@ -83,7 +91,13 @@ type Client struct {
 	base    *url.URL
 	address string // base as text
 	config  Config // with defaults
+	seen    *seen
 	http    *resty.Client
+}
+
+// seen is what responses have shown of a service.
+type seen struct {
+	fourEyes atomic.Bool // nobody approves or voids what they redeemed themselves
 }
 
 // New checks the address and makes a client. It opens no connection.
@@ -97,10 +111,13 @@ func New(config Config) (*Client, error) {
 	config.HonoursKeys = cmp.Or(config.HonoursKeys, new(atomic.Bool))
 	config.GivesETags = cmp.Or(config.GivesETags, new(atomic.Bool))
 	config.Clock = cmp.Or(config.Clock, &realClock)
-	c := &Client{base: base, address: base.String(), config: config}
+	c := &Client{base: base, address: base.String(), config: config, seen: &seen{}}
 	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base), CheckRedirect: c.redirect}).
 		SetHeader("User-Agent", cmp.Or(config.UserAgent, "perks-client")).
 		SetHeader("Accept", "application/json, application/problem+json")
+	if config.Actor != "" {
+		c.http.SetHeader(api.HeaderActor, config.Actor)
+	}
 	return c, nil
 }
 

@@ -65,6 +65,15 @@ func (c *Client) Decide(ctx context.Context, id string, status api.RedemptionSta
 	return c.redemption(ctx, call.withHeader("If-Match", ifMatch), id)
 }
 
+// FourEyes returns why the client may not approve or void a redemption that it has made itself, if the service has
+// shown that it refuses that; nil if it may, or if that is not known.
+func (c *Client) FourEyes(record api.RedemptionRecord, decision api.RedemptionStatus) error {
+	if c == nil || !c.seen.fourEyes.Load() {
+		return nil
+	}
+	return record.FourEyes(decision, c.config.ClientID, c.config.Actor)
+}
+
 // How long AwaitDecision pauses between two looks: at first, and at most.
 const (
 	firstLook   = time.Second

@@ -59,6 +59,7 @@ func (c *Client) token(ctx context.Context, credentials Credentials) (api.Token,
 	return api.Token{
 		AccessToken: token, ExpiresAt: body.expiry(time.Now(), lifetime).UTC(),
 		TokenType: body.text("token_type"), ExpiresIn: lifetime, Scope: body.text("scope"),
+		NamesActors: string(body["actors"]) == "true",
 	}, nil
 }
 

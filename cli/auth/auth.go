@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -21,6 +24,7 @@ type account struct {
 	Profile    string     `json:"profile"`
 	APIURL     string     `json:"api_url"`
 	ClientID   string     `json:"client_id"`
+	Actor      string     `json:"actor"` // who sits at the client; "" if nobody is named
 	Sandbox    bool       `json:"sandbox"`
 	LoggedIn   bool       `json:"logged_in"`
 	SecretIn   string     `json:"secret_in"`   // keyring, file or environment; "" if no secret is known
@@ -34,8 +38,8 @@ var accountView = output.View{ID: "profile"}
 // newAccount describes a profile, and the token and the secret of a login; the zero Token means not logged in.
 func newAccount(name string, p session.Profile, token session.Token, secretIn, secretFile string) account {
 	return account{
-		Profile: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox,
-		LoggedIn: token.AccessToken != "", SecretIn: secretIn, SecretFile: secretFile,
+		Profile: name, APIURL: p.APIURL, ClientID: p.ClientID, Actor: p.Actor,
+		Sandbox: p.Sandbox, LoggedIn: token.AccessToken != "", SecretIn: secretIn, SecretFile: secretFile,
 		Scopes: token.Scopes(), ExpiresAt: instant(token.ExpiresAt),
 	}
 }
@@ -67,6 +71,7 @@ type loginOptions struct {
 	flags        *pflag.FlagSet
 	apiURL       string
 	clientID     string
+	actor        string
 	secretStdin  bool
 	insecureHTTP bool
 }
@@ -92,6 +97,8 @@ func NewLogin(s *session.Session) *cobra.Command {
 	o.flags.StringVar(&o.apiURL, "api-url", "",
 		"the `address` of the API, such as https://perks.example/v2 (env "+session.EnvAPIURL+")")
 	o.flags.StringVar(&o.clientID, "client-id", "", "the `id` of the client (env "+session.EnvClientID+")")
+	o.flags.StringVar(&o.actor, "actor", "", "the `name` of who sits at the client, kept with what is done; \"\" for "+
+		"nobody (env "+session.EnvActor+")")
 	o.flags.BoolVar(&o.secretStdin, "secret-stdin", false,
 		"read the secret from standard input (else env "+session.EnvClientSecret+", or you are asked)")
 	o.flags.BoolVar(&o.insecureHTTP, "insecure-http", false,
@@ -112,11 +119,18 @@ func runLogin(ctx context.Context, o *loginOptions, printer *output.Printer[acco
 	if err != nil {
 		return err
 	}
-	done, err := s.Login(ctx, name, profile, secret)
+	done, err := s.Login(ctx, name, profile, secret, func(mayName bool) (string, error) {
+		return o.whoSits(ctx, profile, mayName)
+	})
 	if err != nil {
 		return err
 	}
-	s.Streams.Note("Logged in to %s as %s; profile %s is now current.", profile, profile.ClientID, name)
+	profile = done.Profile
+	as := profile.ClientID
+	if profile.Actor != "" {
+		as += " (" + display.Line(profile.Actor) + ")"
+	}
+	s.Streams.Note("Logged in to %s as %s; profile %s is now current.", profile, as, name)
 	s.Streams.Note("%s", done.Secret)
 	warnOfOther(s, name)
 	if s.Env(session.EnvToken) != "" {
@@ -189,6 +203,39 @@ func (o *loginOptions) secret(ctx context.Context, profile session.Profile) (str
 			session.EnvClientSecret)
 	}
 	return entered(s.Streams.AskSecret(ctx, "Secret of "+profile.ClientID+" (not shown): "))
+}
+
+// whoSits returns who sits at the client, for the profile. It asks if nothing says so and the client may name somebody.
+func (o *loginOptions) whoSits(ctx context.Context, profile session.Profile, mayName bool) (string, error) {
+	s := o.session
+	name, isGiven := profile.Actor, o.flags.Changed("actor")
+	if isGiven {
+		name = strings.TrimSpace(o.actor)
+	}
+	if name == "" && !isGiven && s.Env(session.EnvActor) == "" && mayName && s.Streams.CanAsk() && !o.secretStdin {
+		offered := cmp.Or(s.Env("USER"), s.Env("LOGNAME"), s.Env("USERNAME")) // the last on Windows
+		prompt := "Your name, to be kept with what you do (Enter for none): "
+		if api.ActorRule(offered) == "" {
+			prompt = fmt.Sprintf("Your name, to be kept with what you do (Enter for %s, - for none): ", offered)
+		} else {
+			offered = ""
+		}
+		typed, err := s.Streams.Ask(ctx, prompt)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		if name = cmp.Or(strings.TrimSpace(typed), offered); name == "-" {
+			name = ""
+		}
+	}
+	if err := session.CheckActor(name); err != nil {
+		return "", err
+	}
+	if name != "" && !mayName {
+		s.Streams.Warn("The service has not said that the client %[1]s may name %[2]q: perksd refuses its requests "+
+			"until its operator allows it with 'perksd client update %[1]s --actors'.", profile.ClientID, name)
+	}
+	return name, nil
 }
 
 func entered(text string, err error) (string, error) {

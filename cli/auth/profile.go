@@ -19,6 +19,7 @@ type entry struct {
 	Current      bool   `json:"current"`
 	APIURL       string `json:"api_url"`
 	ClientID     string `json:"client_id"`
+	Actor        string `json:"actor"` // who sits at the client; "" if nobody is named
 	Sandbox      bool   `json:"sandbox"`
 	InsecureHTTP bool   `json:"insecure_http"`
 	CACert       string `json:"ca_cert"` // a file, "" if only the system's certificates are trusted
@@ -33,8 +34,8 @@ var profileView = output.View{
 
 func newEntry(s *session.Session, c session.Config, name string) entry {
 	p := c.Profiles[name]
-	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, p.CACert, p.ReadOnly,
-		p.Protected, secretIn(s, name, p)}
+	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Actor, p.Sandbox, p.InsecureHTTP, p.CACert,
+		p.ReadOnly, p.Protected, secretIn(s, name, p)}
 }
 
 // secretIn is "unknown" if the file of secrets cannot be read: the rest of the profile is still useful.

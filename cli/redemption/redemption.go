@@ -21,8 +21,8 @@ import (
 )
 
 var view = output.View{
-	Columns: []string{"id", "perk_id", "user_id", "status", "redeemed_at", "client_id"},
-	Least:   []string{"client_id"},
+	Columns: []string{"id", "perk_id", "user_id", "status", "redeemed_at", "client_id", "actor"},
+	Least:   []string{"client_id", "actor"},
 	ID:      "id",
 }
 
@@ -72,12 +72,14 @@ func newList(s *session.Session) *cobra.Command {
 		Short: "List redemptions, the newest first",
 		Long: "List redemptions, newest first: those of your client, or of all clients with the scope\n" +
 			"redemptions:read-all. Counts stop at 200; --all shows all redemptions.\n\n" +
-			"--query takes filters in one line: perk: user: status: since: until: +own. A status needs no key.\n\n" +
+			"--query takes filters in one line: perk: user: actor: status: since: until: +own. A status needs no " +
+			"key.\n\n" +
 			"--metadata finds redemptions by a whole value of their metadata, without regard to case, if the service\n" +
 			"searches the key. --refused lists the redemptions of the last 30 days that were refused instead.",
 		Example: "  perksctl redemption list --status pending --sort redeemed_at\n" +
 			"  perksctl redemption list --status pending --watch --output jsonl\n" +
 			"  perksctl redemption list --query 'pending user:alice since:2026-01-31'\n" +
+			"  perksctl redemption list --actor alice --since 2026-03-02\n" +
 			"  perksctl redemption list --metadata ticket=4711\n" +
 			"  perksctl redemption list --refused --user alice --reason sold_out\n" +
 			"  perksctl redemption list --perk spa-day --since 2026-01-01 --until 2026-02-01 --all --output csv",

@@ -32,12 +32,13 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 	dimensions := api.Texts(api.ReportDimensions())
 	cmd := session.Writes[api.ReportRow](s, &cobra.Command{
 		Use:   "redemptions",
-		Short: "Count redemptions by day, perk, city or status",
+		Short: "Count redemptions by day, perk, city, status or actor",
 		Long: fmt.Sprintf("Count the redemptions of your client, or of all clients with the scope "+
 			"redemptions:read-all: of the last %d days, or\n"+
-			"with --since and --until, of up to %d days. Days are in UTC. Perks and cities are sorted by their "+
-			"count, at most\n"+
-			"%d of them. The field key holds the day, perk, city or status. Standard error shows the totals.",
+			"with --since and --until, of up to %d days. Days are in UTC. Perks, cities and actors are sorted by "+
+			"their\n"+
+			"count, at most %d of them. The field key holds the day, perk, city, status or the name of who redeemed,\n"+
+			"empty where the client named nobody. Standard error shows the totals.",
 			api.DefaultReportDays, api.MaxReportDays, api.MaxReportRows),
 		Example: "  perksctl report redemptions\n" +
 			"  perksctl report redemptions --by perk --since 2026-01-01 --until 2026-02-01 --output csv\n" +

@@ -62,6 +62,12 @@ func (s *Session) connect() (*client.Client, Connection, error) {
 		known := s.memoOf(connection)
 		config.Tokens, config.Position = tokens, known.position
 		config.HonoursKeys, config.GivesETags, config.Unguarded = known.honoursKeys, known.givesETags, s.Unguarded
+		config.OnUnnamed = func() {
+			s.unnamed.Do(func() {
+				s.Streams.Warn("The service does not keep who did this: its reply does not show the name %q.",
+					connection.Actor)
+			})
+		}
 		config.BeforeChange = func(ctx context.Context) error { return s.mayChange(ctx, connection) }
 		config.OnWrapped = func() {
 			s.wrapped.Do(func() {
@@ -201,6 +207,7 @@ func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 	}
 	config := client.Config{
 		BaseURL: connection.APIURL, Sandbox: connection.Sandbox, Roots: roots, UserAgent: "perksctl/" + s.Version,
+		ClientID: connection.ClientID, Actor: connection.Actor,
 		Timeout: s.Flags.Timeout, Deadline: s.deadline, WaitBudget: s.WaitBudget, BackoffBudget: s.BackoffBudget,
 		OnWait: s.noteWaits(time.Now),
 	}
@@ -221,7 +228,7 @@ func (s *Session) obtain(ctx context.Context, connection Connection) (api.Token,
 	if err != nil {
 		return api.Token{}, err
 	}
-	c, err := s.newClient(connection, func(*client.Config) {})
+	c, err := s.newClient(connection, func(config *client.Config) { config.Actor = "" }) // a token has no actor
 	if err != nil {
 		return api.Token{}, err
 	}

@@ -33,6 +33,7 @@ type Config struct {
 type Profile struct {
 	APIURL       string `yaml:"api-url"`
 	ClientID     string `yaml:"client-id"`
+	Actor        string `yaml:"actor,omitempty"`         // who sits at the client, named in each request
 	Sandbox      bool   `yaml:"sandbox,omitempty"`       // perks and redemptions of the sandbox
 	InsecureHTTP bool   `yaml:"insecure-http,omitempty"` // allow http to APIURL on another computer
 	CACert       string `yaml:"ca-cert,omitempty"`       // a file of certificates to trust beside the system's

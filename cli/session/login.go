@@ -22,13 +22,17 @@ import (
 
 // LoggedIn is what a login has obtained and saved.
 type LoggedIn struct {
-	Token  Token
-	Secret SavedSecret
+	Profile Profile // as it is saved
+	Token   Token
+	Secret  SavedSecret
 }
 
 // Login obtains a token, and only then saves the secret, the token and the profile, which becomes the current one. It
-// deletes what an earlier login under the same name saved.
-func (s *Session) Login(ctx context.Context, name string, profile Profile, secret string) (LoggedIn, error) {
+// deletes what an earlier login under the same name saved. actor, unless it is nil, gets whether the client may say who
+// sits at it, and returns that for the profile.
+func (s *Session) Login(
+	ctx context.Context, name string, profile Profile, secret string, actor func(mayName bool) (string, error),
+) (LoggedIn, error) {
 	connection := Connection{Profile: profile, ProfileName: name, secret: secret}
 	token, err := s.obtain(ctx, connection)
 	var refused *client.Error
@@ -42,6 +46,11 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 	}
 	if err != nil {
 		return LoggedIn{}, err
+	}
+	if actor != nil {
+		if profile.Actor, err = actor(token.NamesActors); err != nil {
+			return LoggedIn{}, err
+		}
 	}
 	secrets, err := s.Secrets()
 	if err != nil {
@@ -79,7 +88,7 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 			deleted.Warn(s.Streams)
 		}
 	}
-	return LoggedIn{cache.current, saved}, nil
+	return LoggedIn{profile, cache.current, saved}, nil
 }
 
 // Rename gives a profile another name, with its secret. The next command obtains a new token.

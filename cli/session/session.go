@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -32,6 +33,7 @@ const (
 	EnvAPIURL       = "PERKSCTL_API_URL"
 	EnvClientID     = "PERKSCTL_CLIENT_ID"
 	EnvClientSecret = "PERKSCTL_CLIENT_SECRET" // #nosec G101 -- a name, not a secret
+	EnvActor        = "PERKSCTL_ACTOR"
 	EnvProfile      = "PERKSCTL_PROFILE"
 	EnvToken        = "PERKSCTL_TOKEN" // #nosec G101 -- a name, not a token
 	EnvCACert       = "PERKSCTL_CA_CERT"
@@ -67,6 +69,7 @@ type Session struct {
 	memo     remembered // after remember
 
 	wrapped sync.Once // notes that the service wraps its records
+	unnamed sync.Once // warns that the service keeps no names
 
 	records map[*cobra.Command]func() []string // the fields of what each command writes
 }
@@ -272,6 +275,7 @@ func (s *Session) Connection() (Connection, error) {
 	connection := Connection{Profile: profile, token: s.env(EnvToken), secret: s.env(EnvClientSecret)}
 	connection.APIURL = cmp.Or(s.env(EnvAPIURL), profile.APIURL)
 	connection.ClientID = cmp.Or(s.env(EnvClientID), profile.ClientID)
+	connection.Actor = cmp.Or(s.env(EnvActor), profile.Actor)
 	connection.InsecureHTTP = profile.AllowsHTTP(connection.APIURL)
 	connection.CACert = s.CACert(profile)
 	if known {
@@ -283,7 +287,19 @@ func (s *Session) Connection() (Connection, error) {
 	if connection.APIURL == "" {
 		return Connection{}, s.noAddress(c)
 	}
+	if err := CheckActor(connection.Actor); err != nil {
+		return Connection{}, err
+	}
 	return connection, CheckAddress(connection.APIURL, connection.InsecureHTTP)
+}
+
+// CheckActor refuses a name that the service would refuse. "" names nobody.
+func CheckActor(name string) error {
+	if problem := api.ActorRule(name); name != "" && problem != "" {
+		return command.Usagef("The name %q of who sits at the client %s. Set %s, or log in with --actor NAME.", name,
+			problem, EnvActor)
+	}
+	return nil
 }
 
 func (s *Session) noAddress(c Config) error {
@@ -330,7 +346,8 @@ func CheckAddress(address string, insecure bool) error {
 // CheckVariables refuses a control character in the environment, such as the carriage return of a file from Windows: no
 // request can carry it, and each would fail as if the service were unreachable.
 func (s *Session) CheckVariables() error {
-	for _, name := range []string{EnvAPIURL, EnvClientID, EnvClientSecret, EnvToken, EnvProfile, EnvCACert} {
+	for _, name := range []string{EnvAPIURL, EnvClientID, EnvClientSecret, EnvToken, EnvActor, EnvProfile,
+		EnvCACert} {
 		if at := strings.IndexFunc(s.env(name), unicode.IsControl); at >= 0 {
 			return command.Usagef("%s contains %q at position %d, which cannot be sent. Does it come from a file "+
 				"with Windows line endings?", name, s.env(name)[at], at+1)

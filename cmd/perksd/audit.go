@@ -55,7 +55,8 @@ func (p *program) auditCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.query.Subject, "subject", "",
 		"only changes of this record, such as property/42, client/ID or redemption/ID")
-	f.StringVar(&o.query.Actor, "actor", "", "only changes by this actor, such as client/ID or 'operator/*'")
+	f.StringVar(&o.query.Actor, "actor", "", "only changes by this actor, such as client/ID (whoever sits at it), "+
+		"client/ID/NAME or 'operator/*'")
 	f.StringVar(&o.query.Action, "action", "", "only this action, such as redemption.approve or 'property.*'")
 	f.StringVar(&o.since, "since", "", "only entries from this `TIME` on")
 	f.StringVar(&o.until, "until", "", "only entries before this `TIME`")

@@ -356,6 +356,14 @@ func (r *restoration) carryClients(ctx context.Context, restored store.Store, ba
 		default:
 			r.note("client %s still expires at %s", is.ID, timeText(is.ExpiresAt))
 		}
+		if was.NamesActors != is.NamesActors {
+			if _, err := restored.UpdateClient(ctx, is.ID, store.ClientChange{NamesActors: &is.NamesActors}, r.by,
+				r.at); err != nil {
+				return err
+			}
+			r.note("client %s still %s say who sits at it", is.ID,
+				map[bool]string{true: "may", false: "may not"}[is.NamesActors])
+		}
 		if was.Disabled != is.Disabled {
 			if err := restored.SetClientDisabled(ctx, is.ID, is.Disabled, r.by, r.at); err != nil {
 				return err

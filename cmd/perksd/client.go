@@ -29,6 +29,7 @@ type clientView struct {
 	Name        string    `json:"name"`
 	Scope       string    `json:"scope"`
 	SandboxOnly bool      `json:"sandbox_only"`
+	NamesActors bool      `json:"actors"`
 	Disabled    bool      `json:"disabled"`
 	CreatedAt   time.Time `json:"created_at"`
 
@@ -43,8 +44,8 @@ type clientView struct {
 func (p *program) viewClient(c store.Client) clientView {
 	now := p.now()
 	view := clientView{ID: c.ID, Name: c.Name, Scope: c.Scopes.String(), SandboxOnly: c.SandboxOnly,
-		Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC(), ExpiresAt: orNull(c.ExpiresAt),
-		LastTokenAt: orNull(c.LastTokenAt), SecretCreatedAt: c.CreatedAt.UTC()}
+		NamesActors: c.NamesActors, Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC(),
+		ExpiresAt: orNull(c.ExpiresAt), LastTokenAt: orNull(c.LastTokenAt), SecretCreatedAt: c.CreatedAt.UTC()}
 	if !c.SecretAt.IsZero() {
 		view.SecretCreatedAt = c.SecretAt.UTC()
 	}
@@ -56,12 +57,12 @@ func (p *program) viewClient(c store.Client) clientView {
 }
 
 var clientTable = table[clientView]{
-	columns: []string{"CLIENT_ID", "NAME", "SCOPE", "SANDBOX_ONLY", "DISABLED", "CREATED_AT", "EXPIRES_AT",
-		"LAST_TOKEN_AT", "SECRET_MADE", "OLD_SECRET_UNTIL"},
+	columns: []string{"CLIENT_ID", "NAME", "SCOPE", "SANDBOX_ONLY", "ACTORS", "DISABLED", "CREATED_AT",
+		"EXPIRES_AT", "LAST_TOKEN_AT", "SECRET_MADE", "OLD_SECRET_UNTIL"},
 	cells: func(c clientView) []string {
-		return []string{c.ID, c.Name, c.Scope, strconv.FormatBool(c.SandboxOnly), strconv.FormatBool(c.Disabled),
-			timeText(c.CreatedAt), timeOrDash(c.ExpiresAt), timeOrDash(c.LastTokenAt), c.secretMade,
-			timeOrDash(c.OldSecretUntil)}
+		return []string{c.ID, c.Name, c.Scope, strconv.FormatBool(c.SandboxOnly), strconv.FormatBool(c.NamesActors),
+			strconv.FormatBool(c.Disabled), timeText(c.CreatedAt), timeOrDash(c.ExpiresAt),
+			timeOrDash(c.LastTokenAt), c.secretMade, timeOrDash(c.OldSecretUntil)}
 	},
 }
 
@@ -78,7 +79,7 @@ func (p *program) clientCommand() *cobra.Command {
 
 type clientCreateOptions struct {
 	name, id, scope, expires string
-	sandboxOnly              bool
+	sandboxOnly, actors      bool
 }
 
 // expiresFlag adds --expires. readExpiry reads it.
@@ -118,6 +119,7 @@ func (p *program) clientCreateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.scope, "scope", "",
 		"the scopes of its tokens, separated by commas, of "+listed(api.AllScopes())+" (default "+listed(
 			api.DefaultScopes())+")")
+	actorsFlag(cmd, &o.actors)
 	cmd.Flags().BoolVar(&o.sandboxOnly, "sandbox-only", false, "allow only the sandbox addresses")
 	expiresFlag(cmd, &o.expires)
 	output := outputFlag(cmd, "table", "json")
@@ -142,6 +144,11 @@ func (p *program) clientCreateCommand() *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// actorsFlag binds the permission of a client to name who sits at it.
+func actorsFlag(cmd *cobra.Command, actors *bool) {
+	cmd.Flags().BoolVar(actors, "actors", false, "let it say who sits at it, in the header "+api.HeaderActor)
 }
 
 // client checks the flags and returns the client without a secret.
@@ -171,7 +178,8 @@ func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (none
 	if !clientID.MatchString(o.id) {
 		return none, usagef(cmd, "--id must be 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'")
 	}
-	return store.Client{ID: o.id, Name: o.name, Scopes: scopes, SandboxOnly: o.sandboxOnly}, nil
+	return store.Client{ID: o.id, Name: o.name, Scopes: scopes, SandboxOnly: o.sandboxOnly,
+		NamesActors: o.actors}, nil
 }
 
 // listed writes scopes as the flag takes them.
@@ -379,24 +387,31 @@ func (p *program) clientSwitchCommand(verb, short string, disabled bool) *cobra.
 
 func (p *program) clientUpdateCommand() *cobra.Command {
 	var name, scope, expires string
+	var actors bool
 	cmd := &cobra.Command{
 		Use:   "update ID",
-		Short: "Change a client's name, scopes or expiry",
-		Long: "Change a client's name, scopes or expiry.\n\n" +
+		Short: "Change a client's name, scopes or expiry, or let it name who sits at it",
+		Long: "Change a client's name, scopes or expiry, or whether it may say who sits at it (--actors,\n" +
+			"--actors=false).\n\n" +
 			"A removed scope is removed from existing tokens too, within 5s on running servers. An added one is in\n" +
 			"new tokens. From its expiry on, a client is refused as if it were disabled, with its existing tokens.\n" +
 			"Servers warn 14 days before, in the log and by the metric perks_clients_expiring.",
 		Example: "  perksd client update front-desk --scope perks:read,perks:redeem\n  perksd client update " +
 			"front-desk --name 'Front desk, ground floor'\n" +
-			"  perksd client update front-desk --expires 2027-01-31",
+			"  perksd client update front-desk --expires 2027-01-31\n" +
+			"  perksd client update front-desk --actors",
 		Args: command.Exactly("ID"),
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the client's name")
 	cmd.Flags().StringVar(&scope, "scope", "", "all scopes of its tokens from now on, separated by commas")
 	expiresFlag(cmd, &expires)
+	actorsFlag(cmd, &actors)
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var change store.ClientChange
+		if cmd.Flags().Changed("actors") {
+			change.NamesActors = &actors
+		}
 		if cmd.Flags().Changed("name") {
 			if problem := clientNameProblem(name); problem != "" {
 				return usagef(cmd, "--name %s", problem)
@@ -420,8 +435,8 @@ func (p *program) clientUpdateCommand() *cobra.Command {
 			}
 			change.ExpiresAt = &at
 		}
-		if change.Name == nil && change.Scopes == nil && change.ExpiresAt == nil {
-			return usagef(cmd, "say what to change with --name, --scope or --expires")
+		if change.Name == nil && change.Scopes == nil && change.ExpiresAt == nil && change.NamesActors == nil {
+			return usagef(cmd, "say what to change with --name, --scope, --expires or --actors")
 		}
 		return p.withExistingStore(cmd.Context(), func(db store.Store) error {
 			client, err := db.UpdateClient(cmd.Context(), args[0], change, p.operator, p.now())

@@ -87,6 +87,8 @@ func (p *program) serveCommand() *cobra.Command {
 		"create a user on their first redemption; otherwise an unknown user is 404")
 	f.StringSliceVar(&o.SearchMetadata, "search-metadata", nil, "find redemptions by these `KEYS` of their metadata, "+
 		"such as ticket,order; what the database has is indexed in the background (default none)")
+	f.BoolVar(&o.FourEyes, "four-eyes", false,
+		"who redeemed can't approve or void: the same client, and the same person where both are named")
 	f.DurationVar(&o.TokenTTL, "token-ttl", o.TokenTTL, "lifetime of a token, at most 24h")
 	f.StringSliceVar(&o.CORSOrigins, "cors-origin", nil,
 		"an `ORIGIN` whose web pages may call the API, such as https://app.example; separate several by commas, * is "+

@@ -18,7 +18,7 @@ import (
 
 // Decidable is a redemption on a screen, with the title of its perk.
 type Decidable struct {
-	api.Redemption
+	api.RedemptionRecord
 	Title string
 }
 
@@ -89,7 +89,9 @@ func (d *Decider) Offers(chosen []Decidable, none string) (offers []actions.Offe
 // whyNot says why none of what is chosen can be decided so; "" if one can.
 func (d *Decider) whyNot(id actions.ID, chosen []Decidable, none string) string {
 	from := verbs[id].to.DecidedFrom()
-	can := func(r Decidable) bool { return r.Status == from }
+	can := func(r Decidable) bool {
+		return r.Status == from && d.shell.Account.Client.FourEyes(r.RedemptionRecord, verbs[id].to) == nil
+	}
 	switch {
 	case d.sender.Busy():
 		return display.Capital(d.run.progress()) + "."
@@ -97,7 +99,13 @@ func (d *Decider) whyNot(id actions.ID, chosen []Decidable, none string) string 
 		return none
 	case slices.ContainsFunc(chosen, can):
 		return ""
-	case len(chosen) > 1:
+	}
+	for _, r := range chosen {
+		if err := d.shell.Account.Client.FourEyes(r.RedemptionRecord, verbs[id].to); err != nil && r.Status == from {
+			return err.Error()
+		}
+	}
+	if len(chosen) > 1 {
 		return "None of them is " + string(from) + "."
 	}
 	why := "It is " + StatusWord(chosen[0].Status) + "."
@@ -113,7 +121,7 @@ func (d *Decider) whyNot(id actions.ID, chosen []Decidable, none string) string 
 // ask asks before anything is approved, and for a reason before it is rejected or voided.
 func (d *Decider) ask(verb verb, chosen []Decidable) tea.Cmd {
 	chosen = slices.DeleteFunc(slices.Clone(chosen), func(r Decidable) bool {
-		return r.Status != verb.to.DecidedFrom()
+		return r.Status != verb.to.DecidedFrom() || d.shell.Account.Client.FourEyes(r.RedemptionRecord, verb.to) != nil
 	})
 	run := decisions{verb: verb, all: len(chosen)}
 	for _, r := range chosen {

@@ -80,10 +80,17 @@ func (s *Shell) RedemptionFacts(r *api.RedemptionRecord, title string) []widget.
 			Value: display.Instant(*r.ExpiresAt, s.Now()) + ", " + display.Distance(*r.ExpiresAt, s.Now())})
 	}
 	if r.DecidedAt != nil {
-		facts = append(facts, widget.Pair{Label: "Decided", Value: display.Instant(*r.DecidedAt, s.Now())})
+		decided := display.Instant(*r.DecidedAt, s.Now())
+		if who := widget.Joined(" at ", Optional(r.DecidedActor), Optional(r.DecidedBy)); who != "" {
+			decided += ", by " + who
+		}
+		facts = append(facts, widget.Pair{Label: "Decided", Value: decided})
 	}
 	if r.Reason != nil {
 		facts = append(facts, widget.Pair{Label: "Reason", Value: display.Line(*r.Reason)})
+	}
+	if r.Actor != nil {
+		facts = append(facts, widget.Pair{Label: "Actor", Value: display.Line(*r.Actor)})
 	}
 	if r.ClientID != "" {
 		facts = append(facts, widget.Pair{Label: "Client", Value: display.Line(r.ClientID)})

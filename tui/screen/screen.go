@@ -475,6 +475,7 @@ type Profile struct {
 	Name         string
 	APIURL       string
 	ClientID     string
+	Actor        string // who sits at the client; only shown
 	Sandbox      bool
 	InsecureHTTP bool // allow http to other hosts than this computer
 	ReadOnly     bool // changes are refused; only shown

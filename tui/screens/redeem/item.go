@@ -39,7 +39,11 @@ func (i *item) made() *api.Redemption {
 // decidable is the redemption of the result under the cursor.
 func (s *Screen) decidable() []screen.Decidable {
 	if r := s.chosen().made(); r != nil && s.whyOtherAccount() == "" {
-		return []screen.Decidable{{Redemption: *r, Title: s.chosen().perk.Title}}
+		record := api.RedemptionRecord{Redemption: *r}
+		if profile := s.shell.Account.Profile; s.chosen().State == operation.Made { // by this client
+			record.ClientID, record.Actor = profile.ClientID, &profile.Actor
+		}
+		return []screen.Decidable{{RedemptionRecord: record, Title: s.chosen().perk.Title}}
 	}
 	return nil
 }

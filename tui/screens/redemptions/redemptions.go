@@ -52,6 +52,8 @@ func NewList(shell *screen.Shell) *List {
 				Cell: func(r record) string { return screen.Optional(r.Reason) }},
 			{Column: widget.Column{Name: "Perk", Min: 10, Share: 2, Drop: 3}, Sort: "perk",
 				Cell: func(r record) string { return display.Line(r.PerkID) }},
+			{Column: widget.Column{Name: "Actor", Min: 8, Share: 1, Drop: 3}, Sort: "actor",
+				Cell: func(r record) string { return screen.Optional(r.Actor) }},
 			{Column: widget.Column{Name: "Client", Min: 10, Share: 1, Drop: 4},
 				Cell: func(r record) string { return display.Line(r.ClientID) }},
 			{Column: widget.Column{Name: "Id", Min: 12, Share: 1, Drop: 5},
@@ -88,7 +90,7 @@ func (s *List) chosen() (chosen []screen.Decidable) {
 		records = []api.RedemptionRecord{*current}
 	}
 	for _, r := range records {
-		chosen = append(chosen, screen.Decidable{Redemption: r.Redemption, Title: s.Titles.Perk(&r)})
+		chosen = append(chosen, screen.Decidable{RedemptionRecord: r, Title: s.Titles.Perk(&r)})
 	}
 	return chosen
 }

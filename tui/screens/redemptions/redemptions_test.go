@@ -172,7 +172,7 @@ var flows = map[string]string{
 	// and further words need a field: one user is enough
 	"a bare word is a user": `
 		/ "dan\n"        => / user:dan | Redemptions 1 | dan Tea for two approved
-		/ "ann"          => "ann" needs a field: perk:, user:, status:, since:, until:, own:
+		/ "ann"          => "ann" needs a field: perk:, user:, actor:, status:, since:, until:, own:
 		ctrl+u "pend"    => tab pending
 		tab "bob\n"      => / user:bob status:pending | Redemptions 1 | bob A day at the spa pending`,
 

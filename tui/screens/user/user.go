@@ -232,7 +232,7 @@ func (s *Screen) chosen() (chosen []screen.Decidable) {
 	if r == nil {
 		return nil
 	}
-	return []screen.Decidable{{Redemption: r.Redemption, Title: s.redeemed.Titles.Perk(r)}}
+	return []screen.Decidable{{RedemptionRecord: *r, Title: s.redeemed.Titles.Perk(r)}}
 }
 
 func (s *Screen) Form() *widget.Form {
