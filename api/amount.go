@@ -144,6 +144,12 @@ var PropertyAmounts = &Arithmetic[Property, PropertyPatch]{
 	fields: PropertyPatchFields, parse: ParsePropertyPatch, changes: PropertyChanges, texts: Property.Texts,
 }
 
+// PerkAmounts changes the stock of perks.
+var PerkAmounts = &Arithmetic[PerkRecord, PerkPatch]{
+	amounts: func() []string { return []string{"stock"} },
+	fields:  perkFields.names, parse: ParsePerkPatch, changes: PerkChanges, texts: PerkRecord.Texts,
+}
+
 // Changes are what to do with fields of records: to set them, or to change an amount by what it is: +5%, -5%, +12.50,
 // -12.50 or *1.05.
 type Changes[R any, P patchOf[R]] struct {

@@ -18,6 +18,16 @@ const (
 	stockOfPerks   = "stock of perks"
 )
 
+// PerkSeen returns a perk as this client sees it. Without the scope perks:write, that is what users see: it has neither
+// an approval nor an ETag.
+func (c *Client) PerkSeen(ctx context.Context, id string) (record api.PerkRecord, etag string, err error) {
+	res, err := c.perk(ctx, id, nil, &record, &record.Perk)
+	if err == nil && record.Approval != "" {
+		etag = res.Header().Get("ETag")
+	}
+	return record, etag, err
+}
+
 // PerkRecord returns a perk with what can be changed of it, and its ETag. It needs the scope perks:write: other clients
 // only see what users see.
 func (c *Client) PerkRecord(ctx context.Context, id string) (api.PerkRecord, string, error) {

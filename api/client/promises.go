@@ -171,6 +171,7 @@ var extensions = []struct{ name, commands, path, query string }{
 	{"list of properties", "property list, property create", propertiesPath, "per_page=1"},
 	// refused: the listing may be another client's
 	{historyOfListings, "property history, property restore", propertiesPath + "/PROPERTY/history", "page=0"},
+	{changesOfPerks, "perk create, update, edit, stock and history", "/perks/PERK/history", "page=0"},
 	{"reports", "report", "/reports/redemptions", "by=-"}, // refused: a report may be expensive
 }
 

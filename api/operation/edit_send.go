@@ -77,6 +77,25 @@ func (k *EditKind[I, R, P]) Titled(id I) string {
 	return strings.ToUpper(k.Name[:1]) + k.Name[1:] + " " + string(id)
 }
 
+// The types for perks.
+type (
+	PerkVersion  = client.Version[api.PerkRecord]
+	PerkEdit     = Edit[string, api.PerkRecord, api.PerkPatch]
+	PerkSaving   = Saving[string, api.PerkRecord, api.PerkPatch]
+	PerkCreating = Creating[string, api.PerkRecord, api.PerkPatch]
+)
+
+// Perks is the kind of a perk, which is neither deleted nor restored.
+var Perks = &EditKind[string, api.PerkRecord, api.PerkPatch]{
+	Name: "perk", IDOf: func(p api.PerkRecord) string { return p.ID },
+	Fields: sync.OnceValue(api.PerkFields), Texts: api.PerkRecord.Texts,
+	Parse: api.ParsePerkPatch, Changes: api.PerkChanges,
+	Decode:  api.ReadPerk,
+	Amounts: api.PerkAmounts, Get: (*client.Client).PerkRecord, Create: (*client.Client).CreatePerk,
+	Update: (*client.Client).UpdatePerk, Pages: (*client.Client).PerkHistoryPages,
+	Since: (*client.Client).PerkVersionsSince, AsOf: (*client.Client).PerkAsOf,
+}
+
 // Field returns a field by its name.
 func (k *EditKind[I, R, P]) Field(name string) (field api.Field, known bool) {
 	if i := slices.IndexFunc(k.Fields(), func(f api.Field) bool { return f.Name == name }); i >= 0 {

@@ -96,7 +96,8 @@ type ObservingTask interface {
 
 // Outcome identifies what a task has changed, and says enough to take it back.
 type Outcome struct {
-	ID               string // of the redemption or the property
+	ID               string // of the redemption, the property or the perk
+	Kind             string // of the record; "" is a redemption or a property
 	Status           int    // of the HTTP response
 	RedemptionStatus api.RedemptionStatus
 	Action           Action

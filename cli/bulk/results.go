@@ -359,10 +359,11 @@ type Result struct {
 	Row     int    `json:"row"` // the line of the input on which the row begins
 	Key     string `json:"key"` // the idempotency key of the row's request
 	Outcome string `json:"outcome"`
-	Status  int    `json:"status"`  // of the HTTP response; 0 if there was none
-	Code    string `json:"code"`    // of the error; "" if the row is done
-	Message string `json:"message"` // for people; "" if the row is done
-	ID      string `json:"id"`      // of the redemption or the property; "" if there is none
+	Status  int    `json:"status"`         // of the HTTP response; 0 if there was none
+	Code    string `json:"code"`           // of the error; "" if the row is done
+	Message string `json:"message"`        // for people; "" if the row is done
+	ID      string `json:"id"`             // of the redemption, the property or the perk; "" if there is none
+	Kind    string `json:"kind,omitempty"` // "perk", or "" for a redemption and a property
 
 	RedemptionStatus api.RedemptionStatus `json:"redemption_status,omitempty"` // when the row was redeemed
 
@@ -397,7 +398,7 @@ const (
 // newResult describes what became of a row. The row and the key are left out.
 func newResult(of operation.RowResult) *Result {
 	made := of.Outcome
-	r := &Result{Outcome: OK, Status: made.Status, ID: made.ID, RedemptionStatus: made.RedemptionStatus}
+	r := &Result{Outcome: OK, Status: made.Status, ID: made.ID, Kind: made.Kind, RedemptionStatus: made.RedemptionStatus}
 	if of.State == operation.RowDone {
 		r.Action, r.ETag, r.ETagBefore = made.Action, made.ETag, made.ETagBefore
 		r.Before, r.After = made.Before, made.After

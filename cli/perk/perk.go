@@ -1,4 +1,4 @@
-// Package perk is the commands about perks and the users who redeem them: browse, read, redeem.
+// Package perk is the commands about perks and the users who redeem them: browse, read, redeem, create, change.
 package perk
 
 import (
@@ -28,9 +28,10 @@ func New(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "perk",
 		Aliases: []string{"perks"},
-		Short:   "Browse, read and redeem perks",
+		Short:   "Browse, read, redeem, create and change perks",
 		Example: "  perksctl perk list --city Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
-	}, newList(s), newGet(s), newCategories(s), NewRedeem(s))
+	}, newList(s), newGet(s), newCategories(s), NewRedeem(s), newHistory(s), newCreate(s),
+		newUpdate(s), Kind.NewEdit(s), newStock(s))
 }
 
 func newList(s *session.Session) *cobra.Command {
@@ -63,20 +64,6 @@ func perks(s *session.Session) list.Kind[api.PerkFilter, api.Perk] {
 		Values: list.Values{"category": completion.Categories(s), "city": completion.Cities(s)},
 		Pages:  (*client.Client).PerkPages,
 	}
-}
-
-func newGet(s *session.Session) *cobra.Command {
-	return list.Getter[api.Perk]{View: listView, Noun: "perk", Get: func(
-		ctx context.Context, c *client.Client, id string,
-	) (api.Perk, error) {
-		return c.Perk(ctx, id)
-	}}.Command(s, cobra.Command{
-		Use:               "get ID...",
-		Short:             "Show perks by their ids",
-		Long:              "Show one perk, or several as a list. If one of them cannot be read, none is shown.",
-		Example:           "  perksctl perk get coffee-2for1\n  perksctl perk get coffee-2for1 spa-day --output json",
-		ValidArgsFunction: completion.Perks(s),
-	})
 }
 
 func newCategories(s *session.Session) *cobra.Command {

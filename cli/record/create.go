@@ -38,7 +38,7 @@ func (k *Kind[I, R, P]) NewCreate(s *session.Session, about, examples string) *c
 		Example: examples,
 		Args:    command.OrFile(&file.File, command.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := file.Check(cmd, k.aboutOne()...); err != nil {
+			if err := file.Check(cmd, aboutOne(k.newFields())...); err != nil {
 				return err
 			}
 			if file.File != "" {
@@ -48,7 +48,7 @@ func (k *Kind[I, R, P]) NewCreate(s *session.Session, about, examples string) *c
 			if err != nil {
 				return err
 			}
-			typed, object, err := fields.given(cmd, k.names(), s.Streams.In)
+			typed, object, err := fields.given(cmd, namesOf(k.newFields()), s.Streams.In)
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (k *Kind[I, R, P]) NewCreate(s *session.Session, about, examples string) *c
 			return k.runCreate(cmd.Context(), s, id, patch, key.Value, again, file.DryRun)
 		},
 	})
-	fields.bind(cmd, k.Fields())
+	fields.bind(cmd, k.newFields())
 	key.Bind(cmd)
 	file.Bind(cmd)
 	file.BindResends(cmd)
@@ -101,6 +101,15 @@ func (k *Kind[I, R, P]) runCreate(
 	return printer.One(ctx, Versioned[R](created))
 }
 
+// newFields are the fields of a new record.
+func (k *Kind[I, R, P]) newFields() []api.Field {
+	if !k.TakesID {
+		return k.Fields()
+	}
+	id := api.Field{Name: k.IDColumn.Name, Help: "the id; without one, the service chooses it"}
+	return append([]api.Field{id}, k.Fields()...)
+}
+
 // AdviseRetry adds to an unknown outcome, as that of an interrupted request is, how to run the command again under its
 // key, or to look whether it is done.
 func AdviseRetry(ctx context.Context, c *client.Client, err error, done, key string, again, look []string) error {
@@ -139,10 +148,7 @@ func (k *Kind[I, R, P]) runCreateFile(ctx context.Context, s *session.Session, f
 		return err
 	}
 	known := &bulk.KnownColumns{}
-	if k.TakesID {
-		known.Columns = append(known.Columns, bulk.Column{Name: k.IDColumn.Name})
-	}
-	for _, field := range k.names() {
+	for _, field := range namesOf(k.newFields()) {
 		isRequired := slices.Contains(k.Required, field)
 		known.Columns = append(known.Columns, bulk.Column{Name: field, Required: isRequired})
 	}
@@ -154,13 +160,9 @@ func (k *Kind[I, R, P]) runCreateFile(ctx context.Context, s *session.Session, f
 			if err != nil {
 				return nil, err
 			}
-			members := k.fieldsOf(values)
-			if value, given := values[k.IDColumn.Name]; given {
-				members = append(members, api.Member{Name: k.IDColumn.Name, Value: value.Value})
-			}
 			t := &creation[I, R, P]{creations: run, kind: k, line: row.Line}
 			t.Kind = k.EditKind
-			t.ID, t.Fields, err = k.New(members)
+			t.ID, t.Fields, err = k.New(fieldsOf(values, namesOf(k.newFields())))
 			return t, err
 		}})
 }
@@ -195,7 +197,8 @@ func (t *creation[I, R, P]) Send(
 	if err != nil {
 		return o, false, err
 	}
-	o = operation.Outcome{ID: string(t.kind.IDOf(created.Record)), Status: http.StatusCreated,
+	o = operation.Outcome{ID: string(t.kind.IDOf(created.Record)), Kind: t.kind.InResults,
+		Status: http.StatusCreated,
 		Action: operation.Created, ETag: created.ETag}
 	if o.ETag == "" { // then nothing else tells whether it is still as it was created
 		o.After, err = api.EncodeJSON(t.Fields)

@@ -60,6 +60,7 @@ type Words struct {
 	Whose                 string // behind a number of those: " of yours", or nothing if a query may change all
 	None                  string // none of your properties
 	ExampleID, ExampleSet string // an id, and a change of many as --set takes it
+	InResults             string // the kind in the results of rows; "" for properties, whose results say none
 }
 
 // Find reads --query, and returns how to find what it means.
@@ -140,9 +141,11 @@ func (k *Kind[I, R, P]) saving(id I) operation.Saving[I, R, P] {
 }
 
 // names returns the names of the fields that can be changed.
-func (k *Kind[I, R, P]) names() []string {
+func (k *Kind[I, R, P]) names() []string { return namesOf(k.Fields()) }
+
+func namesOf(fields []api.Field) []string {
 	var names []string
-	for _, field := range k.Fields() {
+	for _, field := range fields {
 		names = append(names, field.Name)
 	}
 	return names

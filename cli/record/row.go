@@ -99,7 +99,7 @@ func (k *Kind[I, R, P]) parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (
 	problems := api.FieldErrors{}
 	t := k.newTask(k.readTarget(values, problems))
 	t.values = values
-	patch, err := k.Parse(k.fieldsOf(values))
+	patch, err := k.Parse(fieldsOf(values, k.names()))
 	if invalid, is := errors.AsType[*api.Error](err); is {
 		t.invalid = invalid.Fields
 	}
@@ -117,8 +117,8 @@ func (k *Kind[I, R, P]) parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (
 }
 
 // fieldsOf returns the fields of a record that a row has.
-func (k *Kind[I, R, P]) fieldsOf(values bulk.Row) (members []api.Member) {
-	for _, field := range k.names() {
+func fieldsOf(values bulk.Row, names []string) (members []api.Member) {
+	for _, field := range names {
 		if value, given := values[field]; given {
 			members = append(members, api.Member{Name: field, Value: value.Value})
 		}
@@ -290,7 +290,7 @@ func (t *task[I, R, P]) LookUp(
 }
 
 func (t *task[I, R, P]) outcome(done api.Message) operation.Outcome {
-	o := operation.Outcome{ID: string(t.ID), Status: http.StatusOK, Action: operation.Updated,
+	o := operation.Outcome{ID: string(t.ID), Kind: t.kind.InResults, Status: http.StatusOK, Action: operation.Updated,
 		ETag: done.ETag, ETagBefore: done.ETagBefore}
 	switch {
 	case t.Delete:

@@ -49,7 +49,7 @@ func (k *Kind[I, R, P]) NewUpdate(s *session.Session, examples string) *cobra.Co
 				}
 				return many.run(cmd, file)
 			}
-			if err := file.Check(cmd, append(k.aboutOne(), command.IfMatchFlag)...); err != nil {
+			if err := file.Check(cmd, append(aboutOne(k.Fields()), command.IfMatchFlag)...); err != nil {
 				return err
 			}
 			if file.File != "" {
@@ -245,10 +245,10 @@ func (c *changes) bind(cmd *cobra.Command, fields []api.Field) {
 }
 
 // aboutOne returns the flags that changes declares.
-func (k *Kind[I, R, P]) aboutOne() []string {
+func aboutOne(fields []api.Field) []string {
 	flags := []string{"set", "from-file"}
-	for _, field := range k.names() {
-		flags = append(flags, flagOf(field))
+	for _, field := range fields {
+		flags = append(flags, flagOf(field.Name))
 	}
 	return flags
 }

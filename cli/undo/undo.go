@@ -8,6 +8,7 @@ import (
 	"example.com/perks/api/operation"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/perk"
 	"example.com/perks/cli/property"
 	"example.com/perks/cli/session"
 )
@@ -19,8 +20,8 @@ func New(s *session.Session) *cobra.Command {
 	cmd := session.Writes[bulk.Summary](s, &cobra.Command{
 		Use:   "undo {FILE | --job NAME}",
 		Short: "Undo a run with --file",
-		Long: `Undo a run with --file: change properties back, delete those that it created, and restore those that it
-deleted. Void the redemptions that are approved, and reject those that are pending: their units return to the stock,
+		Long: `Undo a run with --file: change properties and perks back, delete the properties that it created, and restore
+those that it deleted; a perk that it created stays. Void the redemptions that are approved, and reject those that are pending: their units return to the stock,
 and the users can redeem again. On a terminal, perksctl asks first; in a script, add --yes.
 
 What somebody else changed since the run stays: the row fails, and says what the run left and what is there now.
@@ -36,13 +37,15 @@ You can undo an undo: perksctl bulk undo FILE.undo. A redemption that was voided
 		ValidArgsFunction: bulk.CompleteRun(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			u.Check = func(done bulk.Actions) error { return check(done, reason, cmd.Flags().Changed("reason")) }
-			ofProperty := property.Kind.Undo()
+			ofProperty, ofPerk := property.Kind.Undo(), perk.Kind.Undo()
 			u.Task = func(made bulk.Result) (operation.Task, error) {
 				switch {
 				case made.Outcome == bulk.Unknown:
 					return nil, errRowUnknown
 				case made.Action == operation.Redeemed:
 					return &redemption{made, reason}, nil
+				case made.Kind == perk.Kind.InResults:
+					return ofPerk(made)
 				}
 				return ofProperty(made)
 			}
