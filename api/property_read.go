@@ -230,6 +230,9 @@ func (id PropertyID) number() int64 {
 	return n
 }
 
+// Field is the name of the id in a record.
+func (PropertyID) Field() string { return propertyID }
+
 // Subject is the same for the ids that perksd takes for one listing, such as 42 and 042.
 func (id PropertyID) Subject() string {
 	if n, err := strconv.ParseInt(string(id), 10, 64); err == nil {

@@ -74,8 +74,10 @@ func TestFileFlagsCompleteFiles(t *testing.T) {
 func TestListedValuesMatchTheCommands(t *testing.T) {
 	x, _ := loggedIn(t)
 	arguments := map[string]string{
-		"bulk status": "x", "bulk undo": "x --reason y", "perk get": "x", "perk redeem": "x --user y",
-		"redeem": "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
+		"bulk status": "x", "bulk undo": "x --reason y", "perk get": "x", "perk update": "x --title x",
+		"perk create": "--title x --description y --city z", "perk edit": "x", "perk history": "x", "perk stock": "x",
+		"perk redeem": "x --user y",
+		"redeem":      "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
 		"redemption wait": "x", "redemption reject": "x --reason y", "redemption void": "x --reason y",
 		"profile use": "x", "profile set": "x --protected", "profile rename": "x y", "config get": "x",
 		"config set": "x y", "open": "x", "profile delete": "x --yes",

@@ -53,6 +53,10 @@ var atOthers = map[string]string{
 	"list of properties":     "property list; property list --all; property list --watch --output jsonl",
 	"creation of properties": "property create --title x --price-pw 1",
 	"history of listings":    "property history 1; property history 1 --all; property get 1 --as-of 2026-01-31",
+	"way to change perks": "perk create --title x --description y --city z; perk update perk-001 --title x;" +
+		"perk edit perk-001 --yes",
+	"stock of perks":   "perk stock perk-001; perk stock perk-001 --add 5",
+	"history of perks": "perk history perk-001; perk get perk-001 --as-of 2026-01-31",
 	"way to restore a listing": "property restore 1; property restore 1 --to x --yes;" +
 		"property restore 1 --to 2026-01-31 --yes",
 	"reports": "report redemptions",

@@ -151,6 +151,18 @@ func checkUsage(words []string) error {
 
 // otherMeaning lists flags with another meaning in one command, and why that is fine.
 var otherMeaning = map[string]string{
+	"perksctl perk create --category":      "a field of a perk, a filter in lists",
+	"perksctl perk create --city":          "a field of a perk, a filter in lists",
+	"perksctl perk update --category":      "a field of a perk, a filter in lists",
+	"perksctl perk update --city":          "a field of a perk, a filter in lists",
+	"perksctl perk create --dry-run":       "also checks the rows of a file",
+	"perksctl perk update --dry-run":       "also checks the rows of a file",
+	"perksctl perk stock --dry-run":        "also predicts",
+	"perksctl perk stock --set":            "of the stock alone",
+	"perksctl perk update --query":         "changes what it finds",
+	"perksctl perk update --if-match":      "explains the condition",
+	"perksctl perk update --max":           "of other records",
+	"perksctl perk get --as-of":            "of other records",
 	"perksctl property update --city":      "a field of a property, a filter in lists",
 	"perksctl property delete --dry-run":   "also checks the rows of a file",
 	"perksctl property update --dry-run":   "also checks the rows of a file",

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +19,7 @@ import (
 	"example.com/perks/store"
 )
 
-// lossy is a proxy that loses the first redeem, creation or restoration: its request or its reply.
+// lossy is a proxy that loses the first redeem, creation, restoration or change of a stock: its request or its reply.
 type lossy struct {
 	*servertest.Server
 	to          http.Handler
@@ -49,7 +51,7 @@ func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	lost := l.decisions && strings.Contains(r.URL.Path, "/redemptions/") && r.Method == http.MethodPost
 	if strings.HasSuffix(r.URL.Path, "/redeem") || r.Method == http.MethodPost &&
-		(strings.HasSuffix(r.URL.Path, "/properties") || strings.HasSuffix(r.URL.Path, "/restore")) {
+		slices.Contains([]string{"properties", "restore", "perks", "stock"}, path.Base(r.URL.Path)) {
 		l.first.Do(func() { lost = true })
 	}
 	if r.URL.Query().Get("type") == "redeemed" {
@@ -210,6 +212,41 @@ func TestALostCreationIsRepeatedOnlyUnderAKeyThatCounts(t *testing.T) {
 			if r.code != test.code || made != test.made || strings.Contains(r.err, "Nothing was created now") ||
 				(test.code == 8) != strings.Contains(r.err, "Check first whether it was created:") {
 				t.Errorf("%d were made: %+v", made, r)
+			}
+		})
+	}
+}
+
+// TestALostChangeOfAPerkIsRepeatedOnlyUnderAKeyThatCounts loses the request or the reply of a creation, or of units
+// that are added.
+func TestALostChangeOfAPerkIsRepeatedOnlyUnderAKeyThatCounts(t *testing.T) {
+	for _, test := range []struct {
+		done, ignoresKeys bool
+		code              int
+		made              string // units of tea, and perks
+	}{
+		{done: true, made: "5 1"}, {done: false, made: "5 1"}, {done: true, ignoresKeys: true, code: 8, made: "5 1"},
+		{ignoresKeys: true, code: 8, made: "0 0"},
+	} {
+		t.Run(fmt.Sprintf("done %t, ignores keys %t", test.done, test.ignoresKeys), func(t *testing.T) {
+			t.Parallel()
+			l, x := newLossy(t)
+			l.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}, Stock: new(int64(0))})
+			for _, line := range [][]string{
+				{"perk", "stock", "tea", "--add", "5"},
+				{"perk", "create", "--title", "Gym", "--description", "A week", "--city", "Leeds"},
+			} {
+				l.first, l.done, l.ignoresKeys = sync.Once{}, test.done, test.ignoresKeys
+				r := x.run(line...)
+				if r.code != test.code || strings.Contains(r.err, "this key was used before") ||
+					(test.code == 8) != strings.Contains(r.err, "Check first whether it was ") {
+					t.Errorf("%q: %+v", line, r)
+				}
+			}
+			units := strings.TrimSpace(x.must("perk", "stock", "tea", "--jq", ".stock").out)
+			perks := strings.Count(x.must("perk", "list", "--query", "gym", "-o", "id").out, "\n")
+			if made := fmt.Sprintf("%s %d", units, perks); made != test.made {
+				t.Errorf("%s, not %s", made, test.made)
 			}
 		})
 	}

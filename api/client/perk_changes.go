@@ -43,6 +43,9 @@ func (c *Client) perkRecord(
 		header = res.Header()
 	}
 	if err == nil && record.Approval == "" {
+		if path, invalid := c.perkPath(id); invalid == nil && c.lacks(ctx, path+"/history") {
+			return api.PerkRecord{}, "", header, unsupported(changesOfPerks, nil)
+		}
 		err = &Error{Status: http.StatusForbidden, Code: api.CodeInsufficientScope, Message: fmt.Sprintf(
 			"The service shows of perk %q only what users see. To read the rest and to change it, the client needs "+
 				"the scope %s.", id, api.ScopePerksWrite)}

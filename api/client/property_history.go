@@ -150,12 +150,17 @@ func (c *Client) orNone(ctx context.Context, history, what string, err error) er
 	if !IsMissing(err) && !isPage(err) {
 		return err
 	}
-	// A service that has the address refuses this page before it reads anything.
-	_, _, probed := fetchPage[api.PropertyVersion](ctx, c, get(history, url.Values{"page": {"0"}}))
-	if IsMissing(probed) || isPage(probed) {
+	if c.lacks(ctx, history) {
 		return unsupported(what, err)
 	}
 	return err
+}
+
+// lacks tells whether the service does not have the address of a history.
+func (c *Client) lacks(ctx context.Context, history string) bool {
+	// A service that has it refuses this page before it reads anything.
+	_, _, probed := fetchPage[api.PropertyVersion](ctx, c, get(history, url.Values{"page": {"0"}}))
+	return IsMissing(probed) || isPage(probed)
 }
 
 // SameVersion tells whether two ETags name one version, whatever its form: a server that compresses, or a proxy before

@@ -12,7 +12,6 @@ import (
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/list"
-	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
 
@@ -21,7 +20,7 @@ func (k *Kind[I, R, P]) NewDelete(s *session.Session) *cobra.Command {
 	var ifMatch string
 	file, many := &bulk.Flags{}, &many[I, R, P]{kind: k, session: s}
 	line := "  perksctl " + k.Name + " delete "
-	cmd := s.Writing(&cobra.Command{
+	cmd := session.Writes[done[I]](s, &cobra.Command{
 		Use:   "delete {ID... | --file FILE | --query TEXT | --plan FILE}",
 		Short: "Delete " + k.Plural,
 		Long: "Delete " + k.Plural + " in the order given. On a terminal you are asked first; elsewhere --yes is " +
@@ -59,7 +58,7 @@ func (k *Kind[I, R, P]) NewDelete(s *session.Session) *cobra.Command {
 			}
 			return k.runDelete(cmd.Context(), s, ids, tag, many.yes, file.DryRun)
 		},
-	}, func() []string { return output.FieldsOf(k.done("", "")) })
+	})
 	cmd.Flags().StringVar(&ifMatch, command.IfMatchFlag, "", "delete it only if this `ETag` is current")
 	bindUnguarded(cmd, s)
 	many.bind(cmd)

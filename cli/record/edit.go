@@ -49,7 +49,7 @@ type edit[I ~string, R any, P operation.Patch[R, P]] struct {
 func (k *Kind[I, R, P]) NewEdit(s *session.Session) *cobra.Command {
 	e := &edit[I, R, P]{kind: k, session: s, open: true}
 	line := "  perksctl " + k.Name + " edit " + k.ExampleID
-	cmd := k.writesUpdated(s, &cobra.Command{
+	cmd := session.Writes[updated[I]](s, &cobra.Command{
 		Use:   "edit ID",
 		Short: "Edit a " + k.Name + " in your editor",
 		Long: "Open the " + k.Name + " as YAML in the editor named by VISUAL or EDITOR, show what you changed, " +
@@ -276,7 +276,7 @@ func (e *edit[I, R, P]) editAndSend(ctx context.Context) (result updated[I], err
 		} else if found == operation.FoundNothing {
 			e.session.Streams.Note(nothingChanged)
 			e.draft.Discard()
-			return updated[I]{e.kind.done(e.id, nothingChanged), []operation.FieldChange{}}, nil
+			return updated[I]{done[I]{e.id, nothingChanged}, []operation.FieldChange{}}, nil
 		}
 		if s := e.session.Streams; !s.Quiet || !e.yes && !e.dryRun { // --quiet must not hide what the question is about
 			s.Show(e.kind.writeDiff(s, e.Patch, e.Base.Record))
@@ -302,7 +302,7 @@ func (e *edit[I, R, P]) editAndSend(ctx context.Context) (result updated[I], err
 		case event == operation.FoundSaved && sent.Err != nil: // such as by our own attempt whose reply was lost
 			e.session.Streams.Note("Nothing to change: %s is already as you want it.", e.kind.Named(e.id))
 			e.draft.Discard()
-			return updated[I]{done: e.kind.done(e.id, nothingChanged)}, nil
+			return updated[I]{done: done[I]{e.id, nothingChanged}}, nil
 		case event == operation.FoundSaved:
 			e.draft.Discard()
 			return e.kind.noteUpdate(e.session, connection, sent), nil

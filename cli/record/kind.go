@@ -185,20 +185,19 @@ func (v Versioned[R]) Remarks() map[string]string {
 
 // done is the output of a change.
 type done[I ~string] struct {
-	idName  string // on the wire
 	id      I
 	message string
 }
 
-// MarshalJSON writes the id under its name.
+// MarshalJSON writes the id under its name in a record.
 func (d done[I]) MarshalJSON() ([]byte, error) {
-	return api.JoinObjects(map[string]I{d.idName: d.id}, struct {
+	name := "id"
+	if named, is := any(d.id).(interface{ Field() string }); is {
+		name = named.Field()
+	}
+	return api.JoinObjects(map[string]I{name: d.id}, struct {
 		Message string `json:"message"`
 	}{d.message})
-}
-
-func (k *Kind[I, R, P]) done(id I, message string) done[I] {
-	return done[I]{k.IDColumn.Name, id, message}
 }
 
 // updated is the output of an update.
@@ -212,11 +211,6 @@ func (u updated[I]) MarshalJSON() ([]byte, error) {
 	return api.JoinObjects(u.done, struct {
 		Changes []operation.FieldChange `json:"changes"`
 	}{u.changes})
-}
-
-// writesUpdated declares the fields of updated.
-func (k *Kind[I, R, P]) writesUpdated(s *session.Session, cmd *cobra.Command) *cobra.Command {
-	return s.Writing(cmd, func() []string { return output.FieldsOf(updated[I]{done: k.done("", "")}) })
 }
 
 // begin makes the printer of a command that changes records, and checks that it may.

@@ -25,7 +25,7 @@ import (
 func (k *Kind[I, R, P]) NewUpdate(s *session.Session, examples string) *cobra.Command {
 	e := k.saving("")
 	changes, file, many := &changes{}, &bulk.Flags{}, &many[I, R, P]{kind: k, session: s}
-	cmd := k.writesUpdated(s, &cobra.Command{
+	cmd := session.Writes[updated[I]](s, &cobra.Command{
 		Use:   "update {ID | --file FILE | --query TEXT | --plan FILE}",
 		Short: "Change fields of a " + k.Name + ", or of many",
 		Long: "Change the fields given by flags, --set or a file; all others stay as they are. Values are checked\n" +
@@ -151,7 +151,7 @@ func (k *Kind[I, R, P]) noteLost(s *session.Session, sent operation.Saving[I, R,
 		sent.Message = "The reply was lost, but the change was made."
 		s.Streams.Note("The reply was lost, but the change to %s was made.", k.Named(sent.ID))
 	}
-	return k.done(sent.ID, sent.Message)
+	return done[I]{sent.ID, sent.Message}
 }
 
 // adviseReading adds to an unknown outcome how to check it.

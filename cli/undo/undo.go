@@ -20,9 +20,10 @@ func New(s *session.Session) *cobra.Command {
 	cmd := session.Writes[bulk.Summary](s, &cobra.Command{
 		Use:   "undo {FILE | --job NAME}",
 		Short: "Undo a run with --file",
-		Long: `Undo a run with --file: change properties and perks back, delete the properties that it created, and restore
-those that it deleted; a perk that it created stays. Void the redemptions that are approved, and reject those that are pending: their units return to the stock,
-and the users can redeem again. On a terminal, perksctl asks first; in a script, add --yes.
+		Long: `Undo a run with --file: change properties and perks back, delete the properties that it created, and restore those
+that it deleted; a perk that it created stays. Void the redemptions that are approved, and reject those that are
+pending: their units return to the stock, and the users can redeem again. On a terminal, perksctl asks first; in a
+script, add --yes.
 
 What somebody else changed since the run stays: the row fails, and says what the run left and what is there now.
 Exit code 7 says that some rows were not undone. FILE.undo.results.jsonl gets the result of each row. Run the same
