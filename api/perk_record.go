@@ -120,7 +120,7 @@ var perkFields = recordFields[PerkRecord, PerkPatch]{
 		Value.floatOrNull, orNull(LngRule),
 		func(p *PerkRecord) **float64 { return &p.Lng }, func(p *PerkPatch) *Optional[*float64] { return &p.Lng }),
 	number("stock", "Stock", "how many units there are, redeemed ones included; empty for no limit",
-		"units in all; empty for no limit", Value.intOrNull, orNull(stockRule),
+		"units in all; empty for no limit", Value.stockOrNull, orNull(stockRule),
 		func(p *PerkRecord) **int64 { return &p.Stock }, func(p *PerkPatch) *Optional[*int64] { return &p.Stock }),
 	other(LineField, "approval", "Approval", "auto, or manual if somebody decides about each redemption",
 		"auto or manual", func(v Value, into *Approval) string { return v.Text((*string)(into)) },
@@ -338,7 +338,7 @@ func ParseStockChange(body []byte) (change StockChange, err error) {
 			fields.check(m.Name, problem)
 			change.Add.Set = true
 		case "set":
-			problem := m.Value.intOrNull(&change.Set.Value)
+			problem := m.Value.stockOrNull(&change.Set.Value)
 			if problem == "" && change.Set.Value != nil {
 				problem = stockRule(*change.Set.Value)
 			}

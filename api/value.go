@@ -120,7 +120,14 @@ func (v Value) Float(into *float64) string {
 // floatOrNull reads a finite number or null. In text, "" and the word null mean null.
 func (v Value) floatOrNull(into **float64) string { return orNullValue(v, into, Value.Float) }
 
-func (v Value) intOrNull(into **int64) string { return orNullValue(v, into, Value.Int) }
+// stockOrNull refuses +50, which Int reads as 50: its author meant to add units.
+func (v Value) stockOrNull(into **int64) string {
+	var text string
+	if v.Text(&text) == "" && strings.HasPrefix(text, "+") {
+		return "must be how many units there are in all, without a +"
+	}
+	return orNullValue(v, into, Value.Int)
+}
 
 // timeOrNull cuts to milliseconds, as Millisecond does.
 func (v Value) timeOrNull(into **time.Time) string { return orNullValue(v, into, Value.Millisecond) }
