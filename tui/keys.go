@@ -103,6 +103,7 @@ const typingTime = time.Second
 // asksForText is the actions after which people type on without looking.
 var asksForText = []actions.ID{
 	actions.Filter, actions.Redeem, actions.Reject, actions.Void, actions.Edit, actions.EditField, actions.Delete,
+	actions.Stock,
 }
 
 // isMeantForText tells whether a key belongs to a text that a refused action asks for. It is not a command then.
@@ -163,7 +164,7 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 }
 
 // otherScreenGroups is the groups of actions that users may try on the wrong screen.
-var otherScreenGroups = []string{"list", "perks", "record", "redemption", "property"}
+var otherScreenGroups = []string{"list", "perks", "record", "redemption", "property", "perk"}
 
 // explainElsewhere says that a key works on other screens only. It says nothing while a dialog is open.
 func (a *App) explainElsewhere(key string) tea.Cmd {
@@ -353,8 +354,8 @@ func (a *App) pickAction(title string, offers []actions.Offer) screen.Pick {
 
 // helpHeadings is where the actions belong, by their groups, in the order of the help.
 var helpHeadings = []struct{ groups, name string }{
-	{"list perks", "List"}, {"record settle", "Perk"}, {"redemption", "Redemption"}, {"property merge", "Property"},
-	{"form", "Form"}, {"command", "Your commands"}, {"app", "Everywhere"},
+	{"list perks", "List"}, {"record settle perk", "Perk"}, {"redemption", "Redemption"},
+	{"property merge", "Property"}, {"form", "Form"}, {"command", "Your commands"}, {"app", "Everywhere"},
 }
 
 func helpHeading(id actions.ID) int {

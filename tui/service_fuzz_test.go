@@ -141,8 +141,12 @@ func (e *erraticService) result(path, kind string) any {
 		return page(e, e.redemption)
 	case strings.HasPrefix(path, "partners/perks/users/"), path == "partners/perks":
 		return page(e, e.perk)
+	case strings.HasPrefix(path, "partners/perks/") && strings.HasSuffix(path, "/stock"):
+		return e.record().StockWith(int64(e.n(9)))
+	case strings.HasPrefix(path, "partners/perks/") && strings.HasSuffix(path, "/history"):
+		return page(e, e.version)
 	case strings.HasPrefix(path, "partners/perks/"):
-		return e.perk()
+		return e.record()
 	case strings.HasPrefix(path, "get-property/"):
 		p := e.property()
 		if id, err := strconv.ParseInt(strings.TrimPrefix(path, "get-property/"), 10, 64); err == nil && !e.rarely(10) {
@@ -173,6 +177,27 @@ func (e *erraticService) perk() api.Perk {
 		Category: e.maybe(), MerchantName: e.maybe(), ImageURL: e.maybe(), DiscountText: e.maybe(), Terms: e.maybe(),
 		ValidFrom: e.date(), ValidTo: e.date(), CreatedAt: e.now(), UpdatedAt: e.now(),
 	}
+}
+
+// record is a perk as those see it who may change it.
+func (e *erraticService) record() api.PerkRecord {
+	approvals := []api.Approval{api.ApprovalAuto, api.ApprovalManual, ""}
+	record := api.PerkRecord{Perk: e.perk(), Approval: pick(e, approvals)}
+	if chance(e, 2) {
+		stock := int64(e.n(99))
+		record.Stock = &stock
+	}
+	return record
+}
+
+func (e *erraticService) version() api.PerkVersion {
+	before, after := e.record(), e.record()
+	v := api.PerkVersion{ETag: e.maybe(), At: e.now(), ClientID: e.maybe(), Action: pick(e, []string{api.VersionUpdated,
+		api.VersionStock, api.VersionCreated, e.text()})}
+	if err := v.SetPerkChange(pick(e, []*api.PerkRecord{&before, nil}), &after); err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func (e *erraticService) maybe() *string {

@@ -16,9 +16,11 @@ import (
 func (k *EditKind[I, R, P]) NewRestoration(
 	id I, now client.Version[R], version R, to api.PropertyRestore, key string,
 ) *Edit[I, R, P] {
-	return &Edit[I, R, P]{
-		Kind: k, ID: id, Base: now, Patch: k.Changes(now.Record, version), Restores: &to, Key: key, state: Reviewing,
+	e := &Edit[I, R, P]{Kind: k, ID: id, Base: now, Patch: k.Changes(now.Record, version), Key: key, state: Reviewing}
+	if e.Restores = &to; k.Restore == nil {
+		e.Restores, e.Undoes = nil, true
 	}
+	return e
 }
 
 // IsOfDeleted tells whether the edit restores a deleted record.

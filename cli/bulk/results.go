@@ -398,7 +398,9 @@ const (
 // newResult describes what became of a row. The row and the key are left out.
 func newResult(of operation.RowResult) *Result {
 	made := of.Outcome
-	r := &Result{Outcome: OK, Status: made.Status, ID: made.ID, Kind: made.Kind, RedemptionStatus: made.RedemptionStatus}
+	r := &Result{
+		Outcome: OK, Status: made.Status, ID: made.ID, Kind: made.Kind, RedemptionStatus: made.RedemptionStatus,
+	}
 	if of.State == operation.RowDone {
 		r.Action, r.ETag, r.ETagBefore = made.Action, made.ETag, made.ETagBefore
 		r.Before, r.After = made.Before, made.After

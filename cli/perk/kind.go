@@ -125,7 +125,8 @@ func newGet(s *session.Session) *cobra.Command {
 		Use:   "get ID...",
 		Short: "Show perks by their ids",
 		Long: "Show one perk, or several as a list. If one of them cannot be read, none is shown.\n\n" +
-			"With the scope perks:write, it also shows the position, the approval, the stock, how many units are held\n" +
+			"With the scope perks:write, it also shows the position, the approval, the stock, how many units are " +
+			"held\n" +
 			"by redemptions and left, and the etag of the version, which guards an update. --as-of shows an earlier\n" +
 			"version.",
 		Example: "  perksctl perk get coffee-2for1\n  perksctl perk get coffee-2for1 spa-day --output json\n" +
@@ -166,7 +167,8 @@ func newStock(s *session.Session) *cobra.Command {
 			"are left; or change the stock, and show what it left. It needs the scope perks:write.\n\n" +
 			"--add is exact while others redeem or add, and takes units away if it is negative. A stock cannot be\n" +
 			"less than is held. Each request carries an idempotency key: a retry with the same key adds nothing\n" +
-			"twice. If the reply is lost, perksctl retries with the key; if the outcome stays unknown, it exits with\n" +
+			"twice. If the reply is lost, perksctl retries with the key; if the outcome stays unknown, it exits " +
+			"with\n" +
 			"code 8 and shows the command to run.",
 		Example: "  perksctl perk stock spa-day\n  perksctl perk stock spa-day --add 50\n" +
 			"  perksctl perk stock spa-day --set 200\n  perksctl perk stock spa-day --unlimited",

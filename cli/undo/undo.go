@@ -20,7 +20,8 @@ func New(s *session.Session) *cobra.Command {
 	cmd := session.Writes[bulk.Summary](s, &cobra.Command{
 		Use:   "undo {FILE | --job NAME}",
 		Short: "Undo a run with --file",
-		Long: `Undo a run with --file: change properties and perks back, delete the properties that it created, and restore those
+		Long: "Undo a run with --file: change properties and perks back, delete the properties that it created, " +
+			`and restore those
 that it deleted; a perk that it created stays. Void the redemptions that are approved, and reject those that are
 pending: their units return to the stock, and the users can redeem again. On a terminal, perksctl asks first; in a
 script, add --yes.

@@ -141,7 +141,10 @@ const (
 	Approve ID = "redemption.approve"
 	Reject  ID = "redemption.reject"
 	Void    ID = "redemption.void"
-	// With a property.
+	// With a perk that may be changed.
+	NewPerk ID = "perk.create"
+	Stock   ID = "perk.stock"
+	// With a property, and but for Create and Delete with a perk.
 	Create    ID = "property.create"
 	Edit      ID = "property.edit"
 	EditField ID = "property.field"
@@ -189,7 +192,7 @@ func all() []Action {
 		{Sort, []string{"s"}, "Sort by…", "sort"},
 		{SortReverse, []string{"S"}, "Reverse the order", ""},
 		{Columns, []string{"C"}, "Show or hide columns…", ""},
-		{Expired, []string{"e"}, "Expired on/off", ""},
+		{Expired, []string{"i", "e"}, "Expired on/off", ""},
 		{NextPage, []string{"n", "]"}, "Next page", "next page"},
 		{PreviousPage, []string{"p", "["}, "Previous page", ""},
 		{FirstPage, []string{"{"}, "First page", ""},
@@ -213,6 +216,9 @@ func all() []Action {
 		{Approve, []string{"a"}, "Approve", "approve"},
 		{Reject, []string{"x"}, "Reject", "reject"},
 		{Void, []string{"ctrl+x"}, "Void", "void"},
+
+		{NewPerk, []string{"N"}, "New perk…", ""},
+		{Stock, []string{"+"}, "Change the stock…", ""},
 
 		{Create, []string{"N"}, "New property…", "new"},
 		{Edit, []string{"e"}, "Edit", ""},
@@ -265,6 +271,8 @@ var contexts = [][]string{
 	{"list", "perks", "record", "redemption", "property.restore", "app", "command"},
 	{"list", "record", "redemption", "settle.retry", "app", "command"},
 	{"list", "record", "property", "app", "command"},
+	{"list", "record", "perk.stock", "property.edit", "property.undo", "property.history", "settle", "app", "command"},
+	{"list", "perks", "record", "perk", "property.edit", "app", "command"},
 	slices.Concat([]string{"list", "property.create", "property.edit", "record.copy-id", "app", "command"}, ofAnyList),
 	{"list", "settle", "record.user", "record.perk", "form.submit", "app", "command"},
 	{"list", "merge", "form.submit", "app", "command"},
@@ -406,9 +414,11 @@ func (r *Registry) clashing() map[string][]ID {
 	return found
 }
 
-// isHidden tells whether a key of Back, which has others, does something else on one screen.
+// isHidden tells whether a key of Back or Expired, which have others, does something else on one screen.
 func isHidden(key string, id, other ID) bool {
-	return key == "h" && slices.Contains([]ID{id, other}, Back) && slices.Contains([]ID{id, other}, History)
+	both := []ID{id, other}
+	return key == "h" && slices.Contains(both, Back) && slices.Contains(both, History) ||
+		key == "e" && slices.Contains(both, Expired) && slices.Contains(both, Edit)
 }
 
 // Actions returns all actions in the order of the help.

@@ -104,7 +104,9 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 		},
 		Muted:  func(p *api.Perk) bool { return screen.PhaseOf(p, shell.Now()) == screen.Expired },
 		Values: s.values, OnType: s.loadCategories,
-		Changes: func(e api.Event) bool { return e.Type == api.EventPerkChanged || e.Type == api.EventPerksImported },
+		Changes: func(e api.Event) bool {
+			return e.Type == api.EventPerkChanged || e.Type == api.EventPerkCreated || e.Type == api.EventPerksImported
+		},
 	})
 	return s
 }

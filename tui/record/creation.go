@@ -104,14 +104,14 @@ func (s *Creation[I, R, P]) Offers() []actions.Offer {
 	case s.sender.Busy():
 		return []actions.Offer{{ID: actions.Submit, Why: "It is being created."}}
 	}
-	return []actions.Offer{
+	return s.kind.offers([]actions.Offer{
 		{ID: actions.Retry, Do: s.send},
 		{ID: actions.StopChecking, Do: func() tea.Cmd {
 			s.creating.Attempt = s.creating.GiveUp()
 			s.notes = []string{"It may have been created. Look in the list before you create it again."}
 			return nil
 		}},
-	}
+	})
 }
 
 func (s *Creation[I, R, P]) cancel() tea.Cmd {
@@ -204,12 +204,7 @@ func (s *Creation[I, R, P]) handleSent(sent screen.Sent[operation.Creating[I, R,
 	what, next := s.shell.Explain(err)
 	switch {
 	case s.isInDoubt():
-		retry := "retries safely: it can't be created twice."
-		if c := s.shell.Account.Client; c == nil || !c.HonoursKeys() {
-			retry = "retries, and may create it twice."
-		}
-		s.notes = []string{"Unknown outcome. " + screen.Sentence("", err), fmt.Sprintf("%s %s %s stops checking.",
-			s.shell.Key(actions.Retry), retry, s.shell.Key(actions.StopChecking))}
+		s.notes = Doubt(s.shell, err, "it can't be created twice", "may create it twice")
 	case refused != nil && len(refused.Fields) > 0:
 		s.notes = []string{"Not created: " + display.Line(refused.Message)}
 		s.refuse(refused.Fields)
@@ -217,6 +212,17 @@ func (s *Creation[I, R, P]) handleSent(sent screen.Sent[operation.Creating[I, R,
 		s.notes = []string{"Not created. " + what, "Your text is kept. " + next}
 	}
 	return nil
+}
+
+// Doubt says that the outcome of a change is unknown, and what can be done. once is why a retry is safe where the
+// service honours idempotency keys, and twice what it may do elsewhere.
+func Doubt(shell *screen.Shell, err error, once, twice string) []string {
+	retry := "retries safely: " + once + "."
+	if c := shell.Account.Client; c == nil || !c.HonoursKeys() {
+		retry = "retries, and " + twice + "."
+	}
+	return []string{"Unknown outcome. " + screen.Sentence("", err), fmt.Sprintf("%s %s %s stops checking.",
+		shell.Key(actions.Retry), retry, shell.Key(actions.StopChecking))}
 }
 
 func (s *Creation[I, R, P]) status() string {

@@ -40,20 +40,8 @@ type Kind[I ~string, R any, P operation.Patch[R, P]] struct {
 	IsAbout func(api.Event, I) bool
 	InEvent func(api.Event) *R
 
-	// ParseChanges reads what to do with fields of several records, and the step to which changed amounts are rounded.
-	// The error is CodeValidationFailed.
-	ParseChanges func(members []api.Member, round string) (Changes[R, P], error)
-	// IsAmount tells whether a field can be changed by what it is, and NumberOf returns its number.
-	IsAmount func(name string) bool
-	NumberOf func(of R, name string) (api.Decimal, bool)
 	// WhyNot says why this client cannot change a record, "" if it can; nil where its scope tells.
 	WhyNot func(ctx context.Context, c *client.Client, id I) (string, error)
-}
-
-// Changes are what to do with fields of several records.
-type Changes[R, P any] interface {
-	Fields() []string
-	Of(record R) (P, error) // the error is CodeValidationFailed
 }
 
 // field returns a field by its name. One that is not known has no label.

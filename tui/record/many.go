@@ -68,7 +68,7 @@ func newMany[I ~string, R any, P operation.Patch[R, P]](shell *screen.Shell, to 
 	for _, f := range s.Kind.Fields() {
 		field := formField(f)
 		switch field.Hint = ""; {
-		case !s.Kind.IsAmount(f.Name):
+		case !s.Kind.Amounts.IsAmount(f.Name):
 		case f.Kind == api.PriceField:
 			rounds = true
 			field.Hint = "such as 120.50, +5%, -12.50 or *1.05"
@@ -93,7 +93,7 @@ func (s *Many[I, R, P]) problem(of api.Field, text string) string {
 	if text == "" {
 		return ""
 	}
-	_, err := s.Kind.ParseChanges([]api.Member{{Name: of.Name, Value: operation.ValueOf(of, text)}}, "")
+	_, err := s.Kind.Amounts.Parse([]api.Member{{Name: of.Name, Value: operation.ValueOf(of, text)}}, "")
 	if invalid, is := errors.AsType[*api.Error](err); is {
 		return strings.Join(invalid.Fields[of.Name], ", ")
 	}
@@ -101,7 +101,7 @@ func (s *Many[I, R, P]) problem(of api.Field, text string) string {
 }
 
 // changes reads the form.
-func (s *Many[I, R, P]) changes() (Changes[R, P], error) {
+func (s *Many[I, R, P]) changes() (api.Changes[R, P], error) {
 	var members []api.Member
 	for _, name := range s.form.Changed() {
 		if f, known := s.Kind.Field(name); known {
@@ -112,7 +112,7 @@ func (s *Many[I, R, P]) changes() (Changes[R, P], error) {
 	if slices.Contains(s.form.Names(), roundField) {
 		round = strings.TrimSpace(s.form.Value(roundField))
 	}
-	return s.Kind.ParseChanges(members, round)
+	return s.Kind.Amounts.Parse(members, round)
 }
 
 func (s *Many[I, R, P]) Title() string {
@@ -300,7 +300,7 @@ func (s *Many[I, R, P]) review() tea.Cmd {
 // read reads the record, and finds out what the changes would do to it, or why it cannot be changed. The error would
 // meet the others too.
 func (t *target[I, R, P]) read(
-	ctx context.Context, c *client.Client, changes Changes[R, P],
+	ctx context.Context, c *client.Client, changes api.Changes[R, P],
 	whyNot func(context.Context, *client.Client, I) (string, error),
 ) (err error) {
 	t.Saving = t.Read(ctx, c)

@@ -89,14 +89,14 @@ func (s *Many[I, R, P]) intro() []string {
 // total says what a number comes to in all records that change: "Price per week in all: 501.00 → 526.05 (+25.05)";
 // "" of another field.
 func (p *plan[I, R, P]) total(name string) string {
-	if !p.kind.IsAmount(name) {
+	if !p.kind.Amounts.IsAmount(name) {
 		return ""
 	}
 	var before, after api.Decimal
 	for _, t := range p.targets {
 		if t.whyNot == "" {
-			old, _ := p.kind.NumberOf(*t.Base, name)
-			new, _ := p.kind.NumberOf(p.kind.with(*t.Base, t.Patch), name)
+			old, _ := p.kind.Amounts.NumberOf(*t.Base, name)
+			new, _ := p.kind.Amounts.NumberOf(p.kind.with(*t.Base, t.Patch), name)
 			before, after = before.Plus(old), after.Plus(new)
 		}
 	}

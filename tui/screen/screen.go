@@ -204,8 +204,8 @@ var scopes = map[actions.ID]api.Scope{
 	actions.Redeem: api.ScopePerksRedeem, actions.Retry: api.ScopePerksRedeem,
 	actions.Approve: api.ScopeRedemptionsDecide, actions.Reject: api.ScopeRedemptionsDecide,
 	actions.Void:   api.ScopeRedemptionsVoid,
-	actions.Create: api.ScopePropertiesWrite,
-	actions.Edit:   api.ScopePropertiesWrite, actions.EditField: api.ScopePropertiesWrite,
+	actions.Create: api.ScopePropertiesWrite, actions.NewPerk: api.ScopePerksWrite, actions.Stock: api.ScopePerksWrite,
+	actions.Edit: api.ScopePropertiesWrite, actions.EditField: api.ScopePropertiesWrite,
 	actions.Delete: api.ScopePropertiesWrite, actions.Undo: api.ScopePropertiesWrite,
 	actions.Restore: api.ScopePropertiesWrite,
 }
@@ -429,6 +429,7 @@ type (
 		ID     string
 		Known  *api.Perk
 		UserID string
+		Then   actions.ID // is done as soon as it can be; "" for nothing
 	}
 	// ToRedeem redeems perks for one user. UserID may be empty. With Asks it asks at once, and closes again once the
 	// only perk is redeemed.

@@ -112,3 +112,37 @@ func TestALeadClearsTwentyPendingRedemptions(t *testing.T) {
 	}
 	w.play(`q => exited with 0 | ready>`)
 }
+
+// TestALeadTopsUpAPerk adds units to a perk that is sold out, edits its title, and takes that back in another session.
+func TestALeadTopsUpAPerk(t *testing.T) {
+	t.Parallel()
+	d := desk(t)
+	lead, err := d.NewClient(t.Context(), "lead", "--scope", "perks:read,perks:redeem,perks:write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.id, d.secret = "lead", lead.Secret
+	d.logIn()
+	w := d.window(t, 120, 36)
+	w.play(`
+		run: perksctl tui => find: words | live
+		/ "photo" enter  => Perks 1 | Zebra photo
+		+                => Change the stock of Zebra photo | Stock: 0, 0 held, 0 left
+		"50" enter       => Stock: 0 → 50 | LIVE
+		y                => Stock of Zebra photo: 0 → 50. 50 left. | 50, 0 held, 50 left
+		e                => Edit perk photo | > Title
+		"s" ctrl+s       => - Zebra photo | + Zebra photos
+		ctrl+s           => Saved perk photo: title. | Perk Zebra photos
+		h                => History | title | stock
+		q                => exited with 0 | ready>`)
+	if stored := d.must("perksctl", "perk", "get", "photo", "-o", "json"); !strings.Contains(stored, "Zebra photos") {
+		t.Errorf("stored is\n%s", stored)
+	}
+	w.play(`
+		run: perksctl tui => find: words | live
+		/ "photo" enter  => Perks 1 | Zebra photos
+		enter            => 50, 0 held, 50 left
+		z                => Undo this in perk photo? | - Zebra photos | + Zebra photo
+		ctrl+s           => Undone in perk photo: title.
+		q                => exited with 0 | ready>`)
+}

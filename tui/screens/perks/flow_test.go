@@ -86,11 +86,11 @@ var flows = map[string]string{
 		"hot\n"          => / category:"Hot things" | row 1 of 40,
 		c                => All categories
 		"all\n"          => row 1 of 120
-		e                => / +expired | row 1 of 121 | expired | Summer sale
+		i                => / +expired | row 1 of 121 | expired | Summer sale
 		/ "summer\n"     => row 1 of 1,
 		r                => Redeem: not possible now. It expired
 		wait: 1s
-		e                => No perk matches summer.
+		i                => No perk matches summer.
 		F                => row 1 of 120`,
 
 	"paging past the last row and back": `

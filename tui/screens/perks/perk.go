@@ -1,18 +1,22 @@
 package perks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/list"
+	"example.com/perks/tui/record"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
@@ -20,21 +24,24 @@ import (
 
 // Detail is the screen of one perk.
 type Detail struct {
-	shell         *screen.Shell
-	width, height int
+	*record.Editor[string, api.PerkRecord, api.PerkPatch] // reads nothing unless the client may change perks
 
-	id     string
-	known  *api.Perk // as the list has it
-	user   string    // that it is to be redeemed for; "" for nobody
-	read   *screen.Loader[api.Perk]
-	reads  int // how often read has changed
-	scroll widget.Scroll
-	facts  []string // cached: wrapping long texts for each frame is too slow
-	of     factsOf
+	known      *api.Perk // as the list has it
+	user       string    // that it is to be redeemed for; "" for nobody
+	read       *screen.Loader[api.Perk]
+	stock      *screen.Loader[api.PerkStock] // fails where perks cannot be changed
+	change     stockChange
+	then       actions.ID // is done as soon as it can be; "" for nothing
+	reads      int        // how often something was read
+	remembered bool       // among those that were opened last
+	scroll     widget.Scroll
+	facts      []string // cached: wrapping long texts for each frame is too slow
+	of         factsOf
 }
 
 // factsOf is what the facts depend on.
 type factsOf struct {
+	recordAt time.Time
 	known    *api.Perk
 	reads    int
 	validity string // it changes with time
@@ -44,8 +51,11 @@ type factsOf struct {
 
 // NewDetail makes the screen. It shows the perk as the list has it until it is read.
 func NewDetail(shell *screen.Shell, route screen.ToPerk) *Detail {
-	return &Detail{shell: shell, id: route.ID, known: route.Known, user: route.UserID,
-		read: screen.NewLoader[api.Perk](shell)}
+	s := &Detail{known: route.Known, user: route.UserID, then: route.Then,
+		read: screen.NewLoader[api.Perk](shell), stock: screen.NewBackgroundLoader[api.PerkStock](shell),
+		change: stockChange{sender: screen.NewSender[operation.ChangingStock](shell)}}
+	s.Editor = record.NewEditor(shell, kind, route.ID, s, func(string) {})
+	return s
 }
 
 // perk returns the perk; nil if it is not known.
@@ -56,64 +66,153 @@ func (s *Detail) perk() *api.Perk {
 	return s.known
 }
 
-func (s *Detail) Title() string {
+func (s *Detail) perkTitle() string {
 	if perk := s.perk(); perk != nil {
-		return "Perk " + display.Line(perk.Title)
+		return perk.Title
 	}
-	return "Perk " + display.Line(s.id)
+	return s.ID
 }
 
-// Init reads the perk, even if the list has it: the list may be old.
-func (s *Detail) Init() tea.Cmd {
-	id := s.id
-	return s.read.Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) })
+func (s *Detail) Title() string {
+	return cmp.Or(s.Editor.Title(), "Perk "+display.Line(s.perkTitle()))
 }
+
+// Init reads the perk, even if the list has it: the list may be old. Who may change it also sees its stock.
+func (s *Detail) Init() tea.Cmd {
+	id := s.ID
+	read := s.read.Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) })
+	if c := s.Shell.Account.Client; c == nil || c.Lacks(api.ScopePerksWrite) {
+		return read
+	}
+	return tea.Batch(read, s.stock.Load(func(ctx context.Context, c *client.Client) (api.PerkStock, error) {
+		return c.PerkStock(ctx, id)
+	}))
+}
+
+// reload reads all of it again.
+func (s *Detail) reload() tea.Cmd { return tea.Batch(s.Init(), s.Record.Again()) }
 
 func (s *Detail) Update(msg tea.Msg) tea.Cmd {
+	var cmd tea.Cmd
 	switch msg := msg.(type) {
-	case screen.Reconnected, screen.Revealed, screen.Changed:
-		return s.Init()
+	case screen.Reconnected, screen.Changed:
+		cmd = s.Init()
+	case screen.Revealed:
+		return s.reload()
 	case screen.Mouse:
-		return s.move(msg.Wheel)
-	}
-	cmd, changed := s.read.Handle(msg)
-	if changed {
-		if s.reads++; s.reads == 1 && s.read.Has {
-			cmd = tea.Batch(cmd, s.shell.RememberTitled(s.shell.Account.Profile, "perk", s.read.Value.ID,
-				s.read.Value.Title))
+		if s.Page() == record.Viewing && msg.Wheel != "" {
+			return s.move(msg.Wheel)
 		}
 	}
-	return cmd
+	if sent, mine := s.change.sender.Handle(msg); mine {
+		return s.handleStock(sent)
+	}
+	if next, changed := s.read.Handle(msg); changed {
+		if s.reads++; !s.remembered && s.read.Has {
+			s.remembered = true
+			next = tea.Batch(next, s.Shell.RememberTitled(s.Shell.Account.Profile, kind.Name, s.read.Value.ID,
+				s.read.Value.Title))
+		}
+		return next
+	}
+	if _, changed := s.stock.Handle(msg); changed {
+		s.reads++
+		if s.stock.Err == nil && !s.Record.Has {
+			return tea.Batch(s.Load(), s.doThen())
+		}
+		return s.doThen()
+	}
+	edits := s.Page() != record.Viewing
+	cmd = tea.Batch(cmd, s.Editor.Update(msg))
+	if edits && s.Page() == record.Viewing { // it was saved
+		cmd = tea.Batch(cmd, s.Init())
+	}
+	return tea.Batch(cmd, s.doThen())
 }
 
-func (s *Detail) Watches(event api.Event) bool {
-	return event.Subject == "perk/"+s.id || event.Type == api.EventPerksImported
+// doThen does what the screen was opened for, once that is possible or it is known why it is not.
+func (s *Detail) doThen() tea.Cmd {
+	failed := s.stock.Err != nil && !s.stock.Busy() || s.Record.Err != nil && !s.Record.Busy()
+	if s.then == "" || !failed && s.whyNoEdit() != "" || s.Shell.IsCovered() {
+		return nil
+	}
+	then := s.then
+	s.then = ""
+	return s.Shell.Post(screen.Perform{ID: then})
 }
 
-func (s *Detail) WatchesWhileTyping() bool { return false }
+func (s *Detail) Close() {
+	s.Editor.Close()
+	s.read.Cancel()
+	s.stock.Cancel()
+}
 
-func (s *Detail) Close() { s.read.Cancel() }
+func (s *Detail) Unsaved() string {
+	switch name := kind.Named(s.ShownID()); {
+	case s.change.sender.Busy():
+		return "The stock of " + name + " is being changed. You would not see the outcome."
+	case s.change.isInDoubt():
+		return "It is unknown whether the stock of " + name + " was changed. You could not retry safely."
+	}
+	return s.Editor.Unsaved()
+}
 
 func (s *Detail) isGone() bool { return client.IsNotFound(s.read.Err) }
 
-func (s *Detail) Resize(width, height int) { s.width, s.height = width, height }
-func (s *Detail) Form() *widget.Form       { return nil }
-func (s *Detail) Unsaved() string          { return "" }
-
 func (s *Detail) Offers() []actions.Offer {
+	if s.Page() != record.Viewing {
+		return s.Editor.Offers()
+	}
 	open, address := "", s.address()
 	if address == "" {
 		open = "This perk has no image."
 	} else if problem := api.URLRule(address); problem != "" {
 		open = "The address of the image " + problem + "."
 	}
-	return append([]actions.Offer{
-		{ID: actions.Redeem, Why: s.whyNotRedeem(), Do: func() tea.Cmd {
-			return s.shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}, UserID: s.user})
-		}},
-		{ID: actions.CopyID, Do: func() tea.Cmd { return s.shell.Copy(s.perkID(), "") }},
-		{ID: actions.OpenImage, Why: open, Do: func() tea.Cmd { return s.shell.Browse(address) }},
-	}, widget.Moves(s.move)...)
+	why := s.whyNoEdit()
+	return slices.Concat([]actions.Offer{{ID: actions.Redeem, Why: s.whyNotRedeem(), Do: func() tea.Cmd {
+		return s.Shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}, UserID: s.user})
+	}}}, s.CheckOffers(), s.Offer([]actions.Offer{
+		{ID: actions.Edit, Why: why, Hint: "edit", Do: func() tea.Cmd { return s.StartEdit(kind.Fields()[0].Name) }},
+	}...), s.stockOffers(), s.Offer([]actions.Offer{
+		{ID: actions.History, Why: cmp.Or(s.whyNoHistory(), s.whyNoStock()), Do: s.OpenHistory},
+		{ID: actions.Undo, Why: cmp.Or(why, s.WhyNoUndo()), Do: s.StartUndo},
+		{ID: actions.CopyID, Do: func() tea.Cmd { return s.Shell.Copy(s.perkID(), "") }},
+		{ID: actions.OpenImage, Why: open, Do: func() tea.Cmd { return s.Shell.Browse(address) }},
+	}...), widget.Moves(s.move))
+}
+
+// whyNoHistory says that only those see it who may change perks, also where nothing is changed.
+func (s *Detail) whyNoHistory() string {
+	return actions.WhyIf(!s.stock.Has, s.WhyNotAllowed(actions.Edit))
+}
+
+// whyNoStock says why the stock cannot be changed now; "" if it can. That it is forbidden is said elsewhere.
+func (s *Detail) whyNoStock() string {
+	switch {
+	case s.WhyNotAllowed(actions.Edit) != "":
+		return ""
+	case s.isGone():
+		return s.goneSentence()
+	case s.stock.Has && s.change.sender.Busy():
+		return "Its stock is being changed."
+	case s.stock.Has:
+		return ""
+	case s.stock.Err != nil && !s.stock.Busy():
+		return screen.Sentence("", s.stock.Err)
+	}
+	return "It is being loaded."
+}
+
+// whyNoEdit says why the perk cannot be changed now; "" if it can. That it is forbidden is said elsewhere.
+func (s *Detail) whyNoEdit() string {
+	switch {
+	case s.WhyNotAllowed(actions.Edit) != "":
+		return ""
+	case s.Record.Err != nil && !s.Record.Busy() && !s.Record.Has:
+		return screen.Sentence("", s.Record.Err)
+	}
+	return cmp.Or(s.whyNoStock(), s.WhyNoEdit())
 }
 
 // move scrolls.
@@ -133,7 +232,7 @@ func (s *Detail) whyNotRedeem() string {
 	case perk == nil:
 		return "It was not loaded."
 	}
-	return screen.NotRedeemableReason(perk, s.shell.Now())
+	return screen.NotRedeemableReason(perk, s.Shell.Now())
 }
 
 // address is the address of the image; "" if there is none.
@@ -145,6 +244,9 @@ func (s *Detail) address() string {
 }
 
 func (s *Detail) AccessibleText() string {
+	if s.Page() != record.Viewing {
+		return s.Editor.AccessibleText()
+	}
 	perk := s.perk()
 	if perk == nil {
 		return widget.AccessibleNotice(s.placeholder())
@@ -153,21 +255,25 @@ func (s *Detail) AccessibleText() string {
 	if problem := s.problem(); problem != "" {
 		lines = append(lines, "Problem: "+problem)
 	}
+	lines = append(lines, record.LinearNotes(s.notes())...)
 	lines = append(lines, "Title: "+display.Line(perk.Title))
-	lines = append(lines, widget.AccessiblePairs(list.PerkFacts(perk, s.shell.Now()))...)
+	lines = append(lines, widget.AccessiblePairs(s.pairs(perk))...)
 	return strings.Join(append(lines, "State: "+s.age()), "\n")
 }
 
 func (s *Detail) View() string {
+	if s.Page() != record.Viewing {
+		return s.Editor.View()
+	}
 	if s.perk() == nil {
 		kind, title, advice := s.placeholder()
-		return widget.Notice(s.shell.Theme, kind, title, advice, s.width, s.height)
+		return widget.Notice(s.Shell.Theme, kind, title, advice, s.Width, s.Height)
 	}
 	lines := append(s.layOut(), strings.Split(s.scroll.View(), "\n")...)
-	if s.height >= heightForStatus {
+	if s.Height >= heightForStatus {
 		lines = append(lines, s.statusLine())
 	}
-	return display.Crop(strings.Join(lines, "\n"), s.width, s.height)
+	return display.Crop(strings.Join(lines, "\n"), s.Width, s.Height)
 }
 
 // heightForStatus is the least height with a status line.
@@ -180,14 +286,19 @@ func (s *Detail) layOut() (problem []string) {
 		return nil
 	}
 	if text := s.problem(); text != "" {
-		problem = widget.Capped(s.shell.Theme.Bad, "! "+text, s.width, s.height/3)
+		problem = widget.Capped(s.Shell.Theme.Bad, "! "+text, s.Width, s.Height/3)
 	}
-	height := max(1, s.height-len(problem))
-	if s.height >= heightForStatus {
+	if notes := s.notes(); len(notes) > 0 {
+		text := "! " + strings.Join(notes, " ")
+		problem = append(problem, widget.Capped(s.Shell.Theme.Warn, text, s.Width, s.Height/3)...)
+	}
+	height := max(1, s.Height-len(problem))
+	if s.Height >= heightForStatus {
 		height--
 	}
-	s.scroll.Resize(s.width, height)
-	if of := (factsOf{s.known, s.reads, list.Validity(perk, s.shell.Now()), s.width, s.shell.Theme}); s.of != of {
+	s.scroll.Resize(s.Width, height)
+	validity := list.Validity(perk, s.Shell.Now())
+	if of := (factsOf{s.Record.At, s.known, s.reads, validity, s.Width, s.Shell.Theme}); s.of != of {
 		s.facts, s.of = s.drawFacts(perk, of), of
 	}
 	s.scroll.Set(s.facts)
@@ -203,10 +314,10 @@ func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
 	}
 	style := *look.In([...]theme.Tone{
 		screen.Running: theme.Good, screen.NotStarted: theme.Warning, screen.Expired: theme.Bad,
-	}[screen.PhaseOf(perk, s.shell.Now())])
+	}[screen.PhaseOf(perk, s.Shell.Now())])
 	lines = append(lines, widget.Wrapped(style, of.validity, width)...)
 	lines = append(lines, "")
-	facts := list.PerkFacts(perk, s.shell.Now())[2:]
+	facts := s.pairs(perk)[2:]
 	if width < widthForColumns {
 		return append(lines, widget.Pairs(look, width, facts)...)
 	}
@@ -227,6 +338,29 @@ func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
 		"\n")...)
 }
 
+// notes are messages above the facts.
+func (s *Detail) notes() []string {
+	if s.change.sender.Busy() {
+		return append(slices.Clone(s.Notes), "Its stock is being changed ...")
+	}
+	return s.Notes
+}
+
+// pairs is the facts, with what only those see who may change perks.
+func (s *Detail) pairs(perk *api.Perk) []widget.Pair {
+	facts := list.PerkFacts(perk, s.Shell.Now())
+	if !s.stock.Has {
+		return facts
+	}
+	own := []widget.Pair{{Label: "Stock", Value: stockText(s.stock.Value)},
+		{Label: "Approval", Value: display.Line(string(s.stock.Value.Approval))}}
+	if f, known := kind.Field("hold_for"); known && s.Record.Has {
+		limit := cmp.Or(display.Line(kind.Text(f.Name, s.Record.Value.Record)), "no limit")
+		own = append(own, widget.Pair{Label: f.Label, Value: limit})
+	}
+	return slices.Insert(facts, slices.IndexFunc(facts, func(fact widget.Pair) bool { return fact.IsText }), own...)
+}
+
 // widthForColumns is the least width with the texts beside everything else.
 const widthForColumns = 96
 
@@ -241,30 +375,30 @@ func (s *Detail) statusLine() string {
 		more += "↓ " + display.Count(below)
 	}
 	more = strings.TrimSuffix(more, " ")
-	switch space := s.width - display.Width(more) - 2; {
+	switch space := s.Width - display.Width(more) - 2; {
 	case more != "" && space < 8:
 		text = more
 	case more != "":
 		text = display.Pad(text, space) + "  " + more
 	}
-	return s.shell.Theme.Muted.Render(display.Cut(text, s.width))
+	return s.Shell.Theme.Muted.Render(display.Cut(text, s.Width))
 }
 
 func (s *Detail) perkID() string {
 	if perk := s.perk(); perk != nil && perk.ID != "" {
 		return display.Line(perk.ID)
 	}
-	return display.Line(s.id)
+	return display.Line(s.ID)
 }
 
 // placeholder is shown instead of the facts.
 func (s *Detail) placeholder() (kind widget.NoticeKind, title, advice string) {
-	id := display.Line(s.id)
+	id := display.Line(s.ID)
 	switch {
 	case s.isGone():
 		return widget.Failure, s.goneSentence(), s.goneAdvice()
 	case s.read.Err != nil && !s.read.Busy():
-		what, next := s.shell.Explain(s.read.Err)
+		what, next := s.Shell.Explain(s.read.Err)
 		return widget.Failure, "Perk " + id + " was not loaded.", what + " " + next
 	}
 	return widget.Loading, "Loading perk " + id + " ...", ""
@@ -272,14 +406,14 @@ func (s *Detail) placeholder() (kind widget.NoticeKind, title, advice string) {
 
 func (s *Detail) goneSentence() string {
 	if s.perk() != nil {
-		return "There is no perk " + display.Line(s.id) + " any more."
+		return "There is no perk " + display.Line(s.ID) + " any more."
 	}
-	return "There is no perk " + display.Line(s.id) + "."
+	return "There is no perk " + display.Line(s.ID) + "."
 }
 
 func (s *Detail) goneAdvice() string {
-	advice := fmt.Sprintf("%s goes back. %s retries.", s.shell.Key(actions.Back), s.shell.Key(actions.Refresh))
-	if s.shell.Account.Profile.Sandbox {
+	advice := fmt.Sprintf("%s goes back. %s retries.", s.Shell.Key(actions.Back), s.Shell.Key(actions.Refresh))
+	if s.Shell.Account.Profile.Sandbox {
 		return "This is the sandbox. " + advice // the perk may be live
 	}
 	return advice
@@ -293,7 +427,7 @@ func (s *Detail) problem() string {
 	case s.isGone():
 		return s.goneSentence() + " Below is what it was. " + s.goneAdvice()
 	}
-	what, next := s.shell.Explain(s.read.Err)
+	what, next := s.Shell.Explain(s.read.Err)
 	return what + " " + next
 }
 
@@ -301,7 +435,7 @@ func (s *Detail) problem() string {
 func (s *Detail) age() string {
 	text, loading := "As in the list", ", loading ..."
 	if s.read.Has {
-		text, loading = "Loaded "+display.Age(s.shell.Now().Sub(s.read.At)), ", reloading ..."
+		text, loading = "Loaded "+display.Age(s.Shell.Now().Sub(s.read.At)), ", reloading ..."
 	}
 	if s.read.Busy() {
 		text += loading

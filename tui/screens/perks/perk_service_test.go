@@ -19,14 +19,20 @@ type perkService struct {
 	perk   api.Perk
 	status int  // of all responses, unless it is 0
 	silent bool // never responds
+	lead   bool // the client may change perks
 }
 
 func (s *perkService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	perk, status, silent := s.perk, s.status, s.silent
+	perk, status, silent, lead := s.perk, s.status, s.silent, s.lead
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
+	record := api.PerkRecord{Perk: perk, Stock: pointerTo(int64(1200)), Approval: api.ApprovalManual}
 	switch {
+	case lead && strings.HasSuffix(r.URL.Path, "/stock"):
+		_ = json.NewEncoder(w).Encode(record.StockWith(37))
+	case lead && strings.HasSuffix(r.URL.Path, "/"+perk.ID):
+		_ = json.NewEncoder(w).Encode(record)
 	case silent:
 		<-r.Context().Done()
 	case status != 0:

@@ -18,7 +18,10 @@ var perkStates = map[string]func(t *testing.T) *tuitest.Driver{
 	"not-started": shown(changed(coffee(), func(p *api.Perk) {
 		p.ValidFrom, p.ValidTo = days(4), nil
 	})),
-	"expired": shown(changed(coffee(), func(p *api.Perk) { p.ValidTo = days(-2) })),
+	"stock":          lead(),
+	"stock-change":   lead("+"),
+	"stock-question": lead("+", "5", "0", "enter"),
+	"expired":        shown(changed(coffee(), func(p *api.Perk) { p.ValidTo = days(-2) })),
 	"long": shown(changed(coffee(), func(p *api.Perk) {
 		p.Title = strings.Repeat("A very long title that continues ", 6)
 		p.ID = strings.Repeat("id", 60)
@@ -67,6 +70,16 @@ func shown(perk api.Perk) func(*testing.T) *tuitest.Driver {
 	return func(t *testing.T) *tuitest.Driver {
 		d := (&perkService{perk: perk}).open(t, nil)
 		d.Settle()
+		return d
+	}
+}
+
+// lead opens the perk as somebody who may change it, and presses keys.
+func lead(keys ...string) func(*testing.T) *tuitest.Driver {
+	return func(t *testing.T) *tuitest.Driver {
+		d := (&perkService{perk: coffee(), lead: true}).open(t, nil)
+		d.Settle()
+		d.Press(keys...)
 		return d
 	}
 }

@@ -40,7 +40,7 @@ var states = map[string]struct {
 }{
 	"loading":      {service: held(numbered(1_000_000))},
 	"list":         {numbered(1_000_000), "settle j space j j space j", nil},
-	"strange":      {strange(), "settle e settle G", nil},
+	"strange":      {strange(), "settle i settle G", nil},
 	"strange-long": {strange(), "settle", []string{">  Breakfast Breakfast", "row 1 of 7"}},
 	"strange-emoji": {strange(), "settle j j j", []string{
 		">  👩‍👩‍👧 Family ☕️ 🇩🇪 deal", "row 4 of 7"}},

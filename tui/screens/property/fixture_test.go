@@ -1,16 +1,10 @@
 package property_test
 
 import (
-	"bytes"
 	"context"
-	"io"
-	"maps"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"example.com/perks/api"
@@ -25,7 +19,7 @@ import (
 type fixture struct {
 	*tuitest.Driver
 	t         *testing.T
-	proxy     *proxy
+	proxy     *tuitest.Proxy
 	server    *servertest.Server
 	accounts  *tuitest.Accounts
 	owner     string // the id of the client
@@ -49,9 +43,9 @@ func start(t *testing.T, id api.PropertyID, changes ...func(*tui.Options)) *fixt
 	server := servertest.Start(t)
 	owner, secret := server.Client()
 	server.ImportProperties(owner, flat())
-	o := &fixture{t: t, server: server, owner: owner, secret: secret, proxy: startProxy(t, server),
+	o := &fixture{t: t, server: server, owner: owner, secret: secret, proxy: tuitest.StartProxy(t, behind(server)),
 		accounts: tuitest.NewAccounts(t, nil)}
-	o.accounts.Add(screen.Profile{Name: "test", APIURL: o.proxy.url, ClientID: owner}, secret)
+	o.accounts.Add(screen.Profile{Name: "test", APIURL: o.proxy.URL, ClientID: owner}, secret)
 	colleague, err := client.New(client.Config{BaseURL: server.URL, Tokens: token(server.TokenFor(owner, secret))})
 	if err != nil {
 		t.Fatal(err)
@@ -60,10 +54,15 @@ func start(t *testing.T, id api.PropertyID, changes ...func(*tui.Options)) *fixt
 	o.Driver = tuitest.Start(t, server, append([]func(*tui.Options){
 		func(options *tui.Options) { options.Accounts = o.accounts }, tuitest.Route(screen.ToPerks{}),
 	}, changes...)...)
-	o.Commands, o.Received = o.commands(), o.proxy.sent
+	o.Commands, o.Received = o.commands(), o.proxy.Sent
 	o.Open(screen.ToProperty{ID: id})
 	o.Settle()
 	return o
+}
+
+// behind puts a proxy before a server.
+func behind(server *servertest.Server) func(func(http.Handler) http.Handler) string {
+	return func(proxy func(http.Handler) http.Handler) string { return server.Behind(proxy).API() }
 }
 
 type token string
@@ -78,7 +77,7 @@ func (o *fixture) commands() map[string]func(argument string) {
 		o.Settle()
 	}
 	return map[string]func(string){
-		"service": o.proxy.set, // what the proxy does, and to requests with which method
+		"service": o.proxy.Set, // what the proxy does, and to requests with which method
 		"fill":    o.fillIn,
 		"others":  o.change,
 		"deleted": func(string) {
@@ -167,102 +166,3 @@ func (o *fixture) value(field string) string { return o.App.Top().Form().Value(f
 
 // draft returns the title of the saved draft.
 func (o *fixture) draft() string { return o.Memory.Draft(screen.Profile{}, "property-42")["title"] }
-
-// proxy forwards requests to the service, unless a test asks for something else.
-type proxy struct {
-	url string
-
-	mu       sync.Mutex
-	does, to string        // to requests with this method; "" to all
-	changed  chan struct{} // closed when it does something else
-	changes  []string      // the method and body of each request that changes something
-}
-
-func startProxy(t *testing.T, server *servertest.Server) *proxy {
-	d := &proxy{changed: make(chan struct{})}
-	d.url = server.Behind(func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.serve(next, w, r) })
-	}).URL
-	t.Cleanup(func() { d.set("works") }) // a failed test must not hold a request forever
-	return d
-}
-
-func (d *proxy) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	d.record(r)
-	switch does, changed := d.doesTo(r); does {
-	case "loses replies", "dies":
-		next.ServeHTTP(httptest.NewRecorder(), r)
-		if does == "dies" {
-			d.set("drops")
-		}
-		panic(http.ErrAbortHandler)
-	case "drops":
-		panic(http.ErrAbortHandler)
-	case "is another":
-		http.Error(w, "404 page not found", http.StatusNotFound)
-		return
-	case "refuses":
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		w.Write([]byte(`{"response":"Some values are not valid.","code":"validation_failed",
-			"errors":{"city":["is outside of our region"],"season":["is closed"]}}`))
-		return
-	case "keeps no history":
-		if strings.Contains(r.URL.Path, "/properties/") {
-			http.NotFound(w, r)
-			return
-		}
-	case "has no ETags":
-		reply := httptest.NewRecorder()
-		next.ServeHTTP(reply, r)
-		reply.Header().Del("ETag")
-		maps.Copy(w.Header(), reply.Header())
-		w.WriteHeader(reply.Code)
-		w.Write(reply.Body.Bytes())
-		return
-	case "holds":
-		<-changed
-	}
-	next.ServeHTTP(w, r)
-}
-
-// set says what is done to requests, after a colon to those with which method: "drops: PATCH".
-func (d *proxy) set(how string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.does, d.to, _ = strings.Cut(how, ": ")
-	close(d.changed)
-	d.changed = make(chan struct{})
-}
-
-func (d *proxy) doesTo(r *http.Request) (does string, changed chan struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.to == "" || d.to == r.Method {
-		does = d.does
-	}
-	return does, d.changed
-}
-
-func (d *proxy) record(r *http.Request) {
-	if strings.HasSuffix(r.URL.Path, "/restore") {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.changes = append(d.changes, "POST restore")
-	}
-	if r.Method != http.MethodPatch && r.Method != http.MethodDelete {
-		return
-	}
-	body, _ := io.ReadAll(r.Body)
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.changes = append(d.changes, strings.TrimSpace(r.Method+" "+string(body)))
-}
-
-// sent returns the changes so far.
-func (d *proxy) sent() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.changes)
-}

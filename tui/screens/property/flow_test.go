@@ -429,7 +429,7 @@ func TestLongChangesMustBeSeenBeforeSaving(t *testing.T) {
 func TestForbiddenEditKeepsItsText(t *testing.T) {
 	o := start(t, "42")
 	id, secret := o.server.Client()
-	o.accounts.Add(screen.Profile{Name: "other", APIURL: o.proxy.url, ClientID: id}, secret)
+	o.accounts.Add(screen.Profile{Name: "other", APIURL: o.proxy.URL, ClientID: id}, secret)
 	account, err := o.accounts.Connect("other")
 	if err != nil {
 		t.Fatal(err)
@@ -492,8 +492,8 @@ func TestTypedTextRunsNoActions(t *testing.T) {
 		o.fillIn(field)
 		o.TypesEverywhere()
 	}
-	if strings.TrimSpace(o.value("title")) != "" || len(o.proxy.sent()) != 0 {
-		t.Errorf("sent %q", o.proxy.sent())
+	if strings.TrimSpace(o.value("title")) != "" || len(o.proxy.Sent()) != 0 {
+		t.Errorf("sent %q", o.proxy.Sent())
 	}
 }
 

@@ -42,12 +42,7 @@ var kind = &record.Kind[api.PropertyID, api.Property, api.PropertyPatch]{
 	IsAbout: func(e api.Event, id api.PropertyID) bool { return e.Property != nil && e.Property.PropertyID() == id },
 	InEvent: func(e api.Event) *api.Property { return e.Property },
 
-	ParseChanges: func(
-		members []api.Member, round string,
-	) (record.Changes[api.Property, api.PropertyPatch], error) {
-		return api.PropertyAmounts.Parse(members, round)
-	},
-	IsAmount: api.PropertyAmounts.IsAmount, NumberOf: api.PropertyAmounts.NumberOf, WhyNot: whyNotOwn,
+	WhyNot: whyNotOwn,
 }
 
 // whyNotOwn says that a listing is another client's. Its history is for its owner alone, if the client may read it.

@@ -205,11 +205,11 @@ var flows = map[string]string{
 		redeem: manual for alice
 		user: alice      => Available 2 | Redeemed 2
 		/ "sold city:berlin" => No perk matches sold city:berlin. +expired shows all perks, and why not.
-		enter            => No perk matches sold city:berlin. e shows all perks, and why not. F clears it.
+		enter            => No perk matches sold city:berlin. i shows all perks, and why not. F clears it.
 		tab              => > just now Manual
 		e                => All perks 1 | Sold Berlin sold out
 		tab F            => Available 2
-		e                => All perks 7 | Coffee for two Berlin redeemed just now | e available
+		e                => All perks 7 | Coffee for two Berlin redeemed just now | i available
 		                 => Sold Berlin sold out | Over Berlin expired 2 days ago | Next Berlin starts
 		                 => Manual Berlin pending approval | A pot of tea Berlin ends in 3 days
 		s "title\n"      => > A pot of tea

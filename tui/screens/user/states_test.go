@@ -205,7 +205,7 @@ var says = map[string][]string{
 	"marked": {"* Coffee for two", "* A quiet hour", ">  ラーメン一杯無料 🍜", "2 marked",
 		"r redeem 2 marked"},
 	"redeemed":              {">  40 s ago   Coffee for two", "row 1 of 3", "a approve  x reject"},
-	"none available":        {"alice can redeem nothing now. e shows all perks, and why not."},
+	"none available":        {"alice can redeem nothing now. i shows all perks, and why not."},
 	"none redeemed":         {"Redeemed 0", "alice has redeemed nothing yet.", "Available 5"},
 	"all perks":             {"/  +expired", "All perks 5", "pending appro", "redeemed 5 h"},
 	"searched":              {"/  tea", "Available 5 · best matches first"},
