@@ -176,6 +176,8 @@ var otherMeaning = map[string]string{
 	"perksctl property list --query":       "of other records",
 	"perksctl property list --sort":        "names other fields",
 	"perksctl redemption list --query":     "of other records",
+	"perksctl redemption list --metadata":  "finds by it",
+	"perksctl redemption list --reason":    "of refusals",
 	"perksctl redemption list --sort":      "names other fields",
 	"perksctl events --limit":              "events have no pages",
 	"perksctl events --type":               "a type of events",
