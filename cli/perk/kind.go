@@ -40,7 +40,7 @@ var Kind = &record.Kind[string, api.PerkRecord, api.PerkPatch]{
 		return perk.ID, api.PerkChanges(api.PerkRecord{}, perk), err
 	},
 	TakesID: true, Required: []string{"title", "description", "city"},
-	SetChange: (*api.PerkVersion).SetPerkChange,
+	SetChange: (*api.PerkVersion).SetPerkChange, Check: (*api.PerkRecord).Validate,
 	Find: record.Search[api.PerkFilter, api.Perk, string, api.PerkRecord](api.PerkFilterFields,
 		(*client.Client).PerkPages, func(p api.Perk) string { return p.ID },
 		func(p api.PerkRecord) api.Perk { return p.Perk }, nil),
@@ -283,7 +283,7 @@ func predictStock(ctx context.Context, c *client.Client, id string, change api.S
 		after, err = change.Apply(now.Stock)
 	}
 	if err == nil && after != nil && *after < now.Held {
-		err = api.Errorf(api.CodeStockBelowHeld, "Redemptions hold %d units of perk %s, so its stock cannot be %d.",
+		err = api.Errorf(api.CodeStockBelowHeld, "Redemptions hold %d of the units of perk %s, so its stock cannot be %d.",
 			now.Held, id, *after)
 	}
 	if err != nil {

@@ -36,6 +36,7 @@ type Kind[I ~string, R any, P operation.Patch[R, P]] struct {
 	New       func([]api.Member) (I, P, error) // reads a new record, and its id if it has one
 	TakesID   bool                             // a new record may have one
 	Required  []string                         // fields of a new record
+	Check     func(*R) error                   // the rules between fields; nil if there are none
 	SetChange func(v *api.PropertyVersion, before, after *R) error
 	// Has tells whether a field has a value, valid or not, and IsOdd whether it has one that is not. They are nil where
 	// no record has one.
@@ -158,6 +159,14 @@ func (k *Kind[I, R, P]) checkMayChange(s *session.Session) error {
 		return nil
 	}
 	return k.MayChange(s)
+}
+
+// checked returns the error if a record breaks a rule between its fields.
+func (k *Kind[I, R, P]) checked(record R, err error) error {
+	if err == nil && k.Check != nil {
+		err = k.Check(&record)
+	}
+	return err
 }
 
 func with[R any, P operation.Patch[R, P]](record R, patch P) R {

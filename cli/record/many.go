@@ -469,7 +469,8 @@ func (m *many[I, R, P]) read(
 				"Nothing was sent. To change it all the same, add --unguarded.", m.kind.Named(read.ID))
 		}
 		patch, err := m.changes.Of(now.Record)
-		if invalid, is := errors.AsType[*api.Error](err); is {
+		after := with(now.Record, patch)
+		if invalid, is := errors.AsType[*api.Error](m.kind.checked(after, err)); is {
 			problems.Add(m.kind.Named(read.ID), "%s", invalid.Fields)
 			continue
 		}
@@ -477,7 +478,7 @@ func (m *many[I, R, P]) read(
 			f.unchanged++
 			continue
 		}
-		if err := w.add(read.ID, now, with(now.Record, patch)); err != nil {
+		if err := w.add(read.ID, now, after); err != nil {
 			return f, err
 		}
 	}

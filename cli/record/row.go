@@ -378,7 +378,9 @@ func (t *task[I, R, P]) Predict(ctx context.Context, c *client.Client) (p operat
 	if t.Delete {
 		return operation.Prediction{Message: t.kind.deletes(t.ID, before)}
 	}
-	p.Changes, p.Err = t.kind.changesOf(before, with(before, t.Patch))
+	after := with(before, t.Patch)
+	p.Changes, p.Err = t.kind.changesOf(before, after)
+	p.Err = t.kind.checked(after, p.Err)
 	p.Message = t.kind.sentenceOf(t.ID, p.Changes)
 	return p
 }
