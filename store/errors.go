@@ -125,8 +125,8 @@ func PerkExists(id string) error {
 // StockBelowHeld says that redemptions hold more units than a perk's stock would have.
 func StockBelowHeld(id string, stock, held int64) error {
 	return api.Errorf(api.CodeStockBelowHeld,
-		"Perk %q cannot have a stock of %d: redemptions hold %d of its units. Set at least %d, or null for no limit.", id,
-		stock, held, held)
+		"Perk %q cannot have a stock of %d: redemptions hold %d of its units. Set at least %d, or null for no limit.",
+		id, stock, held, held)
 }
 
 // moment is a time as responses have it, in milliseconds.

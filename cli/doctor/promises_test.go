@@ -53,7 +53,8 @@ func TestAServiceOfTheSpecificationIsFound(t *testing.T) {
 		r.want("extensions", warning, "The service lacks what its specification does not ask for: list of redemptions "+
 			"(redemption, bulk undo); list of users (user list); events (events); check of eligibility (user can); "+
 			"list of properties (property list, property create); history of listings (property history, property "+
-			"restore); way to change perks (perk create, update, edit, stock and history); reports (report).", "exit with 5")
+			"restore); way to change perks (perk create, update, edit, stock and history); "+
+			"reports (report).", "exit with 5")
 		r.wantCode(command.ExitOK)
 		for _, request := range server.Record().Requests {
 			if request.Method != "GET" && request.Method != "HEAD" && request.Path != "/v2/auth/token" {

@@ -283,7 +283,8 @@ func predictStock(ctx context.Context, c *client.Client, id string, change api.S
 		after, err = change.Apply(now.Stock)
 	}
 	if err == nil && after != nil && *after < now.Held {
-		err = api.Errorf(api.CodeStockBelowHeld, "Redemptions hold %d of the units of perk %s, so its stock cannot be %d.",
+		err = api.Errorf(api.CodeStockBelowHeld, "Redemptions hold %d of the units of perk %s, so its stock cannot be "+
+			"%d.",
 			now.Held, id, *after)
 	}
 	if err != nil {

@@ -39,7 +39,8 @@ func newList(s *session.Session) *cobra.Command {
 		Use:   "list",
 		Short: "List perks",
 		Long: "List perks: one page, or more with --limit or --all.\n\n" +
-			"--query takes words and filters: city: category: near: <5km +expired. Keys may be shortened (cat:arts). Quotes hold\n" +
+			"--query takes words and filters: city: category: near: <5km +expired. Keys may be shortened " +
+			"(cat:arts). Quotes hold\n" +
 			"blanks (city:\"New York\").\n\n" +
 			"With --all and --output jsonl, any number of perks needs little memory.",
 		Example: "  perksctl perk list --category \"Food & Drink\" --sort title\n" +
@@ -68,10 +69,11 @@ func perks(s *session.Session) list.Kind[api.PerkFilter, api.Perk] {
 
 func newCategories(s *session.Session) *cobra.Command {
 	return session.Reading(s, output.View{ID: "id"}, cobra.Command{
-		Use:     "categories",
-		Short:   "List the categories of perks",
-		Example: "  perksctl perk categories\n  perksctl perk list --category \"$(perksctl perk categories --output id | head -1)\"",
-		Args:    command.NoArgs,
+		Use:   "categories",
+		Short: "List the categories of perks",
+		Example: "  perksctl perk categories\n  perksctl perk list --category \"$(perksctl perk categories " +
+			"--output id | head -1)\"",
+		Args: command.NoArgs,
 	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[api.Category], c *client.Client) error {
 		categories, err := c.Categories(cmd.Context())
 		if err != nil {
@@ -87,7 +89,8 @@ func NewUser(s *session.Session) *cobra.Command {
 		Use:     "user",
 		Aliases: []string{"users"},
 		Short:   "See what users can redeem and have redeemed",
-		Example: "  perksctl user perks alice\n  perksctl user perks alice --type redeemed\n  perksctl user can alice spa-day",
+		Example: "  perksctl user perks alice\n  perksctl user perks alice --type redeemed\n  perksctl user can " +
+			"alice spa-day",
 	}, newUsers(s), newPerks(s), newCan(s))
 }
 
@@ -97,7 +100,8 @@ func newUsers(s *session.Session) *cobra.Command {
 	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List users by id",
-		Long: "List the ids of all users, or of those that begin with --prefix, in the order of their ids. Counts stop at 200. It needs\n" +
+		Long: "List the ids of all users, or of those that begin with --prefix, in the order of their ids. Counts " +
+			"stop at 200. It needs\n" +
 			"the scope redemptions:read-all, because all clients share the users.",
 		Example: "  perksctl user list --prefix ali\n  perksctl user list --all --output id > users.txt",
 	})
@@ -124,7 +128,8 @@ func newPerks(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "perks USER",
 		Short: "List what a user can redeem, or has redeemed",
-		Long: "List the perks that a user can redeem now, or with --type redeemed the user's redemptions in every status.\n" +
+		Long: "List the perks that a user can redeem now, or with --type redeemed the user's redemptions in every " +
+			"status.\n" +
 			"Redemptions can be sorted by their own fields and those of their perks; the filters are for perks alone.",
 		Example: "  perksctl user perks alice --near 52.52,13.405\n" +
 			"  perksctl user perks alice --query 'tour city:rome'\n" +
@@ -176,7 +181,8 @@ func newCan(s *session.Session) *cobra.Command {
 	return session.Reading(s, output.View{ID: "perk_id"}, cobra.Command{
 		Use:   "can USER PERK",
 		Short: "Say whether a user can redeem a perk now, and if not, why",
-		Long: "Say whether a user can redeem a perk now, and if not, why, by the rules that redeeming uses. Nothing is redeemed.\n" +
+		Long: "Say whether a user can redeem a perk now, and if not, why, by the rules that redeeming uses. " +
+			"Nothing is redeemed.\n" +
 			"The exit code is 0 if the user can, 6 if not, and 5 if there is no such user or perk.",
 		Example: "  perksctl user can alice spa-day\n" +
 			"  perksctl user can alice spa-day --quiet && perksctl perk redeem spa-day --user alice",

@@ -42,8 +42,10 @@ func NewRedeem(s *session.Session) *cobra.Command {
 	cmd := session.Writes[api.Redemption](s, &cobra.Command{
 		Use:   "redeem {PERK --user USER | --file FILE}",
 		Short: "Redeem a perk for a user, or many",
-		Long: "Redeem a perk for a user. Each request carries an idempotency key, so that running it again with the same\n" +
-			"key cannot redeem twice. If the reply is lost, perksctl looks for the redemption in the user's list and confirms\n" +
+		Long: "Redeem a perk for a user. Each request carries an idempotency key, so that running it again with " +
+			"the same\n" +
+			"key cannot redeem twice. If the reply is lost, perksctl looks for the redemption in the user's list " +
+			"and confirms\n" +
 			"it under the key; if the outcome stays unknown, it exits with code 8 and shows the command to run.\n\n" +
 			redeemFileHelp,
 		Example: "  perksctl perk redeem coffee-2for1 --user alice\n" +
@@ -82,7 +84,8 @@ func NewRedeem(s *session.Session) *cobra.Command {
 	flags.BoolVar(&o.wait, "wait", false,
 		"if the redemption is pending, wait until it is decided; exit with 1 if it is not approved")
 	flags.BoolVar(&o.assumeMine, "assume-mine", false,
-		"with --file: after a lost reply, count a redemption that is found as this run's, because nobody else redeems for these users")
+		"with --file: after a lost reply, count a redemption that is found as this run's, because nobody else "+
+			"redeems for these users")
 	file.Bind(cmd)
 	file.BindResends(cmd)
 	return cmd
@@ -177,8 +180,10 @@ func parseMetadata(entries []string) (json.RawMessage, error) {
 }
 
 const redeemFileHelp = "With --file, redeem every row of a CSV file or of JSON lines. The columns are perk_id and user_id, or perk and user,\n" +
-	"and either metadata, a JSON object, or columns such as metadata.ticket for single members. The other columns of an\n" +
-	"export of redemptions are ignored. Each row has its own idempotency key, so no row is redeemed twice. If the service\n" +
+	"and either metadata, a JSON object, or columns such as metadata.ticket for single members. The other columns " +
+	"of an\n" +
+	"export of redemptions are ignored. Each row has its own idempotency key, so no row is redeemed twice. If the " +
+	"service\n" +
 	"has not shown that it honours these keys, a row whose reply is lost is not sent again: it stays unknown, also\n" +
 	"if a redemption is found, which may belong to another request. --assume-mine says that nobody else redeems for\n" +
 	"these users, and --resend-unknown that it does not matter if one redeems twice.\n\n" + command.FileHelp
