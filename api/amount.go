@@ -136,7 +136,7 @@ type patchOf[R any] interface {
 // PropertyAmounts changes the price, the deposit and the numbers of rooms of listings.
 var PropertyAmounts = &Arithmetic[Property, PropertyPatch]{
 	amounts: func() (names []string) {
-		for _, field := range requiredNumbers {
+		for _, field := range requiredNumbers() {
 			names = append(names, field.Name)
 		}
 		return names
@@ -147,7 +147,7 @@ var PropertyAmounts = &Arithmetic[Property, PropertyPatch]{
 // PerkAmounts changes the stock of perks.
 var PerkAmounts = &Arithmetic[PerkRecord, PerkPatch]{
 	amounts: func() []string { return []string{"stock"} },
-	fields:  perkFields.names, parse: ParsePerkPatch, changes: PerkChanges, texts: PerkRecord.Texts,
+	fields:  PerkPatchFields, parse: ParsePerkPatch, changes: PerkChanges, texts: PerkRecord.Texts,
 }
 
 // Changes are what to do with fields of records: to set them, or to change an amount by what it is: +5%, -5%, +12.50,

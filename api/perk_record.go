@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -80,57 +81,61 @@ type PerkPatch struct {
 // perkField is a field of a perk. A new one needs a line in PerkRecord, its MarshalJSON, PerkPatch and perkFields.
 type perkField = recordField[PerkRecord, PerkPatch]
 
-var perkFields = recordFields[PerkRecord, PerkPatch]{
-	text(LineField, "title", "Title", "the title", "what users read first", 1, maxTitle,
-		func(p *PerkRecord) *string { return &p.Title }, func(p *PerkPatch) *Optional[string] { return &p.Title }),
-	text(TextField, "description", "Description", "the description", "", 1, maxLongText,
-		func(p *PerkRecord) *string { return &p.Description },
-		func(p *PerkPatch) *Optional[string] { return &p.Description }),
-	optionalText(LineField, "category", "Category", "the name of the category; empty for none",
-		"a new name makes a category; empty for none", maxShortText,
-		func(p *PerkRecord) **string { return &p.Category },
-		func(p *PerkPatch) *Optional[*string] { return &p.Category }),
-	optionalText(LineField, "merchant_name", "Merchant", "the name of the merchant; empty for none", "", maxTitle,
-		func(p *PerkRecord) **string { return &p.MerchantName },
-		func(p *PerkPatch) *Optional[*string] { return &p.MerchantName }),
-	other(LineField, "image_url", "Image", "the address of an image; empty for none",
-		"such as https://example.com/1.jpg", Value.textOrNull, orNull(URLRule),
-		func(p *PerkRecord) **string { return &p.ImageURL },
-		func(p *PerkPatch) *Optional[*string] { return &p.ImageURL }),
-	optionalText(LineField, "discount_text", "Discount", "what the perk gives; empty for none", "such as 20% off",
-		maxTitle,
-		func(p *PerkRecord) **string { return &p.DiscountText },
-		func(p *PerkPatch) *Optional[*string] { return &p.DiscountText }),
-	optionalText(TextField, "terms", "Terms", "the terms; empty for none", "", maxLongText,
-		func(p *PerkRecord) **string { return &p.Terms }, func(p *PerkPatch) *Optional[*string] { return &p.Terms }),
-	other(TimeField, "valid_from", "Valid from", "when it can first be redeemed; empty for any time",
-		"such as 2026-01-31T09:00:00Z; empty for any time", Value.timeOrNull, nil,
-		func(p *PerkRecord) **time.Time { return &p.ValidFrom },
-		func(p *PerkPatch) *Optional[*time.Time] { return &p.ValidFrom }),
-	other(TimeField, "valid_to", "Valid until", "when it expires; empty for never",
-		"such as 2026-01-31T09:00:00Z; empty for never", Value.timeOrNull, nil,
-		func(p *PerkRecord) **time.Time { return &p.ValidTo },
-		func(p *PerkPatch) *Optional[*time.Time] { return &p.ValidTo }),
-	text(LineField, "city", "City", "the city", "", 1, maxShortText,
-		func(p *PerkRecord) *string { return &p.City }, func(p *PerkPatch) *Optional[string] { return &p.City }),
-	number("lat", "Latitude", "the latitude in degrees; empty for none", "degrees, such as 53.8; empty for none",
-		Value.floatOrNull, orNull(LatRule),
-		func(p *PerkRecord) **float64 { return &p.Lat }, func(p *PerkPatch) *Optional[*float64] { return &p.Lat }),
-	number("lng", "Longitude", "the longitude in degrees; empty for none", "degrees, such as -1.55; empty for none",
-		Value.floatOrNull, orNull(LngRule),
-		func(p *PerkRecord) **float64 { return &p.Lng }, func(p *PerkPatch) *Optional[*float64] { return &p.Lng }),
-	number("stock", "Stock", "how many units there are, redeemed ones included; empty for no limit",
-		"units in all; empty for no limit", Value.stockOrNull, orNull(stockRule),
-		func(p *PerkRecord) **int64 { return &p.Stock }, func(p *PerkPatch) *Optional[*int64] { return &p.Stock }),
-	other(LineField, "approval", "Approval", "auto, or manual if somebody decides about each redemption",
-		"auto or manual", func(v Value, into *Approval) string { return v.Text((*string)(into)) },
-		must(approvalRule),
-		func(p *PerkRecord) *Approval { return &p.Approval },
-		func(p *PerkPatch) *Optional[Approval] { return &p.Approval }),
-	other(LineField, "hold_for", "Hold for", "how long a redemption can wait for approval; empty for no limit",
-		"such as 48h; empty for no limit", Value.holdOrNull, nil,
-		func(p *PerkRecord) **Hold { return &p.HoldFor }, func(p *PerkPatch) *Optional[*Hold] { return &p.HoldFor }),
-}
+var perkFields = sync.OnceValue(func() recordFields[PerkRecord, PerkPatch] {
+	return recordFields[PerkRecord, PerkPatch]{
+		text(LineField, "title", "Title", "the title", "what users read first", 1, maxTitle,
+			func(p *PerkRecord) *string { return &p.Title }, func(p *PerkPatch) *Optional[string] { return &p.Title }),
+		text(TextField, "description", "Description", "the description", "", 1, maxLongText,
+			func(p *PerkRecord) *string { return &p.Description },
+			func(p *PerkPatch) *Optional[string] { return &p.Description }),
+		optionalText(LineField, "category", "Category", "the name of the category; empty for none",
+			"a new name makes a category; empty for none", maxShortText,
+			func(p *PerkRecord) **string { return &p.Category },
+			func(p *PerkPatch) *Optional[*string] { return &p.Category }),
+		optionalText(LineField, "merchant_name", "Merchant", "the name of the merchant; empty for none", "", maxTitle,
+			func(p *PerkRecord) **string { return &p.MerchantName },
+			func(p *PerkPatch) *Optional[*string] { return &p.MerchantName }),
+		other(LineField, "image_url", "Image", "the address of an image; empty for none",
+			"such as https://example.com/1.jpg", Value.textOrNull, orNull(URLRule),
+			func(p *PerkRecord) **string { return &p.ImageURL },
+			func(p *PerkPatch) *Optional[*string] { return &p.ImageURL }),
+		optionalText(LineField, "discount_text", "Discount", "what the perk gives; empty for none", "such as 20% off",
+			maxTitle,
+			func(p *PerkRecord) **string { return &p.DiscountText },
+			func(p *PerkPatch) *Optional[*string] { return &p.DiscountText }),
+		optionalText(TextField, "terms", "Terms", "the terms; empty for none", "", maxLongText,
+			func(p *PerkRecord) **string { return &p.Terms },
+			func(p *PerkPatch) *Optional[*string] { return &p.Terms }),
+		other(TimeField, "valid_from", "Valid from", "when it can first be redeemed; empty for any time",
+			"such as 2026-01-31T09:00:00Z; empty for any time", Value.timeOrNull, nil,
+			func(p *PerkRecord) **time.Time { return &p.ValidFrom },
+			func(p *PerkPatch) *Optional[*time.Time] { return &p.ValidFrom }),
+		other(TimeField, "valid_to", "Valid until", "when it expires; empty for never",
+			"such as 2026-01-31T09:00:00Z; empty for never", Value.timeOrNull, nil,
+			func(p *PerkRecord) **time.Time { return &p.ValidTo },
+			func(p *PerkPatch) *Optional[*time.Time] { return &p.ValidTo }),
+		text(LineField, "city", "City", "the city", "", 1, maxShortText,
+			func(p *PerkRecord) *string { return &p.City }, func(p *PerkPatch) *Optional[string] { return &p.City }),
+		number("lat", "Latitude", "the latitude in degrees; empty for none", "degrees, such as 53.8; empty for none",
+			Value.floatOrNull, orNull(LatRule),
+			func(p *PerkRecord) **float64 { return &p.Lat }, func(p *PerkPatch) *Optional[*float64] { return &p.Lat }),
+		number("lng", "Longitude", "the longitude in degrees; empty for none", "degrees, such as -1.55; empty for none",
+			Value.floatOrNull, orNull(LngRule),
+			func(p *PerkRecord) **float64 { return &p.Lng }, func(p *PerkPatch) *Optional[*float64] { return &p.Lng }),
+		number("stock", "Stock", "how many units there are, redeemed ones included; empty for no limit",
+			"units in all; empty for no limit", Value.stockOrNull, orNull(stockRule),
+			func(p *PerkRecord) **int64 { return &p.Stock }, func(p *PerkPatch) *Optional[*int64] { return &p.Stock }),
+		other(LineField, "approval", "Approval", "auto, or manual if somebody decides about each redemption",
+			"auto or manual", func(v Value, into *Approval) string { return v.Text((*string)(into)) },
+			must(approvalRule),
+			func(p *PerkRecord) *Approval { return &p.Approval },
+			func(p *PerkPatch) *Optional[Approval] { return &p.Approval }),
+		other(LineField, "hold_for", "Hold for", "how long a redemption can wait for approval; empty for no limit",
+			"such as 48h; empty for no limit", Value.holdOrNull, nil,
+			func(p *PerkRecord) **Hold { return &p.HoldFor },
+			func(p *PerkPatch) *Optional[*Hold] { return &p.HoldFor }),
+	}
+})
 
 func optionalText(
 	kind FieldKind, name, label, help, hint string, longest int, of func(*PerkRecord) **string,
@@ -150,14 +155,14 @@ func stockRule(units int64) string {
 }
 
 // PerkFields returns the fields of a perk that can be changed, in the order of PerkRecord.
-func PerkFields() []Field { return perkFields.fields() }
+func PerkFields() []Field { return perkFields().fields() }
 
 // PerkPatchFields returns the names of these fields.
-func PerkPatchFields() []string { return perkFields.names() }
+func PerkPatchFields() []string { return perkFields().names() }
 
 // PerkFieldNamed returns a field by its name on the wire.
 func PerkFieldNamed(name string) (field Field, known bool) {
-	if field := perkFields.named(name); field != nil {
+	if field := perkFields().named(name); field != nil {
 		return field.Field, true
 	}
 	return Field{Name: name}, false
@@ -172,7 +177,7 @@ func (p *PerkRecord) Validate() error {
 	if p.ID != "" {
 		fields.check("id", PerkIDRule(p.ID))
 	}
-	perkFields.check(fields, p)
+	perkFields().check(fields, p)
 	if p.ValidFrom != nil && p.ValidTo != nil && !p.ValidFrom.Before(*p.ValidTo) {
 		fields.Add("valid_to", "must be after valid_from")
 	}
@@ -187,7 +192,7 @@ func (p *PerkRecord) Validate() error {
 
 // Texts returns the value of a field as texts that ParsePerkPatch reads back without loss: none for null.
 func (p PerkRecord) Texts(name string) []string {
-	if field := perkFields.named(name); field != nil {
+	if field := perkFields().named(name); field != nil {
 		return field.texts(&p)
 	}
 	return nil
@@ -255,7 +260,7 @@ func addProblems(fields FieldErrors, err error) {
 // ParsePerkPatch reads a patch and checks the rules of its fields, as ParsePropertyPatch does. Rules between fields
 // depend on the perk: Validate checks them.
 func ParsePerkPatch(members []Member) (PerkPatch, error) {
-	return perkFields.parse(members, "a perk", perkOwnFields...)
+	return perkFields().parse(members, "a perk", perkOwnFields...)
 }
 
 // ParsePerkPatchOf is ParsePerkPatch for the perk with that id. The members may contain the id, so that what was read
@@ -269,20 +274,20 @@ func ParsePerkPatchOf(id string, members []Member) (PerkPatch, error) {
 
 // PerkChanges returns the patch that changes before to after.
 func PerkChanges(before, after PerkRecord) PerkPatch {
-	return perkFields.changes(&before, &after, (*perkField).isEqual)
+	return perkFields().changes(&before, &after, (*perkField).isEqual)
 }
 
 // Fields returns the names of the fields in the patch, in the order of PerkRecord.
-func (p PerkPatch) Fields() []string { return perkFields.in(&p) }
+func (p PerkPatch) Fields() []string { return perkFields().in(&p) }
 
 // Only returns the patch reduced to the named fields.
-func (p PerkPatch) Only(names ...string) PerkPatch { return perkFields.only(&p, names) }
+func (p PerkPatch) Only(names ...string) PerkPatch { return perkFields().only(&p, names) }
 
 // IsEmpty tells whether the patch changes nothing.
 func (p PerkPatch) IsEmpty() bool { return len(p.Fields()) == 0 }
 
 // Apply sets the fields of the patch in the perk.
-func (p PerkPatch) Apply(to *PerkRecord) { perkFields.apply(&p, to) }
+func (p PerkPatch) Apply(to *PerkRecord) { perkFields().apply(&p, to) }
 
 // IsAppliedTo tells whether applying the patch to the perk would change nothing.
 func (p PerkPatch) IsAppliedTo(held PerkRecord) bool {
@@ -295,7 +300,7 @@ type PerkVersion = PropertyVersion
 
 // SetPerkChange is SetChange for a perk.
 func (v *PropertyVersion) SetPerkChange(before, after *PerkRecord) error {
-	return setChange(v, perkFields, before, after)
+	return setChange(v, perkFields(), before, after)
 }
 
 // PerkStock is how many units of a perk there are.

@@ -54,56 +54,65 @@ const (
 // and a number that cannot be null also in numbersOrNone. All else here and in both clients follows from that.
 type propertyField = recordField[Property, PropertyPatch]
 
-var propertyFields = recordFields[Property, PropertyPatch]{
-	text(LineField, "title", "Title", "the title", "what guests read first", 1, maxTitle,
-		func(p *Property) *string { return &p.Title }, func(p *PropertyPatch) *Optional[string] { return &p.Title }),
-	text(TextField, "description", "Description", "the description", "", 0, maxLongText,
-		func(p *Property) *string { return &p.Description },
-		func(p *PropertyPatch) *Optional[string] { return &p.Description }),
-	text(LineField, "address", "Address", "street and number", "street and number", 0, maxAddress,
-		func(p *Property) *string { return &p.Address },
-		func(p *PropertyPatch) *Optional[string] { return &p.Address }),
-	text(LineField, "city", "City", "the city", "", 0, maxShortText,
-		func(p *Property) *string { return &p.City }, func(p *PropertyPatch) *Optional[string] { return &p.City }),
-	text(LineField, "postcode", "Postcode", "the postcode", "", 0, maxShortText,
-		func(p *Property) *string { return &p.Postcode },
-		func(p *PropertyPatch) *Optional[string] { return &p.Postcode }),
-	{Field{Kind: ListField, Name: "images", Label: "Images", Hint: "addresses such as https://example.com/1.jpg",
-		Help: "addresses of images, comma-separated; they replace all that are there"},
-		accessTo[Property, PropertyPatch, []string]{func(p *Property) *[]string { return &p.Images },
-			func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages}},
-	{Field{Kind: PriceField, Name: "price_pw", Label: "Price per week", Hint: "such as 120.50",
-		Help: "the price for a week, such as 295.50; its digits are kept"}, accessTo[Property, PropertyPatch, Price]{
-		func(p *Property) *Price { return &p.PricePW }, func(p *PropertyPatch) *Optional[Price] { return &p.PricePW },
-		Value.price, nil}},
-	number("bedrooms", "Bedrooms", "how many bedrooms", "such as 2", Value.rooms, must(roomsRule),
-		func(p *Property) *int { return &p.Bedrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }),
-	number("bathrooms", "Bathrooms", "how many bathrooms", "such as 1", Value.rooms, must(roomsRule),
-		func(p *Property) *int { return &p.Bathrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }),
-	number("lat", "Latitude", "the latitude in degrees; empty for none", "degrees, such as 53.8; empty for none",
-		Value.floatOrNull, orNull(LatRule),
-		func(p *Property) **float64 { return &p.Lat }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lat }),
-	number("lng", "Longitude", "the longitude in degrees; empty for none", "degrees, such as -1.55; empty for none",
-		Value.floatOrNull, orNull(LngRule),
-		func(p *Property) **float64 { return &p.Lng }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lng }),
-	number("deposit", "Deposit", "the deposit", "such as 500", Value.Float, must(depositRule),
-		func(p *Property) *float64 { return &p.Deposit },
-		func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }),
-}
+var propertyFields = sync.OnceValue(func() recordFields[Property, PropertyPatch] {
+	return recordFields[Property, PropertyPatch]{
+		text(LineField, "title", "Title", "the title", "what guests read first", 1, maxTitle,
+			func(p *Property) *string { return &p.Title },
+			func(p *PropertyPatch) *Optional[string] { return &p.Title }),
+		text(TextField, "description", "Description", "the description", "", 0, maxLongText,
+			func(p *Property) *string { return &p.Description },
+			func(p *PropertyPatch) *Optional[string] { return &p.Description }),
+		text(LineField, "address", "Address", "street and number", "street and number", 0, maxAddress,
+			func(p *Property) *string { return &p.Address },
+			func(p *PropertyPatch) *Optional[string] { return &p.Address }),
+		text(LineField, "city", "City", "the city", "", 0, maxShortText,
+			func(p *Property) *string { return &p.City }, func(p *PropertyPatch) *Optional[string] { return &p.City }),
+		text(LineField, "postcode", "Postcode", "the postcode", "", 0, maxShortText,
+			func(p *Property) *string { return &p.Postcode },
+			func(p *PropertyPatch) *Optional[string] { return &p.Postcode }),
+		{Field{Kind: ListField, Name: "images", Label: "Images", Hint: "addresses such as https://example.com/1.jpg",
+			Help: "addresses of images, comma-separated; they replace all that are there"},
+			accessTo[Property, PropertyPatch, []string]{func(p *Property) *[]string { return &p.Images },
+				func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages}},
+		{Field{Kind: PriceField, Name: "price_pw", Label: "Price per week", Hint: "such as 120.50",
+			Help: "the price for a week, such as 295.50; its digits are kept"},
+			accessTo[Property, PropertyPatch, Price]{
+				func(p *Property) *Price { return &p.PricePW },
+				func(p *PropertyPatch) *Optional[Price] { return &p.PricePW },
+				Value.price, nil}},
+		number("bedrooms", "Bedrooms", "how many bedrooms", "such as 2", Value.rooms, must(roomsRule),
+			func(p *Property) *int { return &p.Bedrooms },
+			func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }),
+		number("bathrooms", "Bathrooms", "how many bathrooms", "such as 1", Value.rooms, must(roomsRule),
+			func(p *Property) *int { return &p.Bathrooms },
+			func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }),
+		number("lat", "Latitude", "the latitude in degrees; empty for none", "degrees, such as 53.8; empty for none",
+			Value.floatOrNull, orNull(LatRule),
+			func(p *Property) **float64 { return &p.Lat },
+			func(p *PropertyPatch) *Optional[*float64] { return &p.Lat }),
+		number("lng", "Longitude", "the longitude in degrees; empty for none", "degrees, such as -1.55; empty for none",
+			Value.floatOrNull, orNull(LngRule),
+			func(p *Property) **float64 { return &p.Lng },
+			func(p *PropertyPatch) *Optional[*float64] { return &p.Lng }),
+		number("deposit", "Deposit", "the deposit", "such as 500", Value.Float, must(depositRule),
+			func(p *Property) *float64 { return &p.Deposit },
+			func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }),
+	}
+})
 
 // PropertyFields returns the fields that can be changed, in the order of Property.
-func PropertyFields() []Field { return propertyFields.fields() }
+func PropertyFields() []Field { return propertyFields().fields() }
 
 // PropertyFieldNamed returns a field by its name on the wire.
 func PropertyFieldNamed(name string) (field Field, known bool) {
-	if field := propertyFields.named(name); field != nil {
+	if field := propertyFields().named(name); field != nil {
 		return field.Field, true
 	}
 	return Field{Name: name}, false
 }
 
 // PropertyPatchFields returns the names of these fields.
-func PropertyPatchFields() []string { return propertyFields.names() }
+func PropertyPatchFields() []string { return propertyFields().names() }
 
 // Texts returns the value of a field as texts that ParsePropertyPatch reads back without loss: one for each entry of a
 // list, none for null. Numbers have as few digits as possible.
@@ -113,7 +122,7 @@ func (p Property) Texts(name string) []string {
 	if odd, isOdd := p.Odd[name]; isOdd {
 		return oddTexts(odd)
 	}
-	if field := propertyFields.named(name); field != nil {
+	if field := propertyFields().named(name); field != nil {
 		return field.texts(&p)
 	}
 	return nil
@@ -161,7 +170,7 @@ func (p *Property) Validate() error {
 	if p.ID <= 0 {
 		fields.Add(propertyID, "must be a whole number above 0")
 	}
-	propertyFields.check(fields, p)
+	propertyFields().check(fields, p)
 	return fields.Err()
 }
 
@@ -236,7 +245,7 @@ type PropertyPatch struct {
 // ParsePropertyPatch reads a patch and checks the rules of its fields. The error is CodeValidationFailed and names
 // every field that is unknown, repeated, of the wrong type or out of bounds.
 func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
-	return propertyFields.parse(members, "a property", propertyID)
+	return propertyFields().parse(members, "a property", propertyID)
 }
 
 // ParsePropertyPatchOf is ParsePropertyPatch for the property with that id. The members may contain the id, so that
@@ -250,20 +259,20 @@ func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
 
 // PropertyChanges returns the patch that changes before to after. Prices are compared as numbers: 250 equals 250.00.
 func PropertyChanges(before, after Property) PropertyPatch {
-	return propertyFields.changes(&before, &after, isSameInProperties)
+	return propertyFields().changes(&before, &after, isSameInProperties)
 }
 
 // Fields returns the names of the fields in the patch, in the order of Property.
-func (p PropertyPatch) Fields() []string { return propertyFields.in(&p) }
+func (p PropertyPatch) Fields() []string { return propertyFields().in(&p) }
 
 // Only returns the patch reduced to the named fields.
-func (p PropertyPatch) Only(names ...string) PropertyPatch { return propertyFields.only(&p, names) }
+func (p PropertyPatch) Only(names ...string) PropertyPatch { return propertyFields().only(&p, names) }
 
 // IsEmpty tells whether the patch changes nothing.
 func (p PropertyPatch) IsEmpty() bool { return len(p.Fields()) == 0 }
 
 // Apply sets the fields of the patch in the property.
-func (p PropertyPatch) Apply(to *Property) { propertyFields.apply(&p, to) }
+func (p PropertyPatch) Apply(to *Property) { propertyFields().apply(&p, to) }
 
 // IsAppliedTo tells whether applying the patch to the property would change nothing, with prices compared as numbers.
 func (p PropertyPatch) IsAppliedTo(held Property) bool {

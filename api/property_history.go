@@ -48,7 +48,7 @@ func (v PropertyVersion) wire() any {
 // SetChange sets Changed, Before and After from the listing as it was before and is after. nil is one that did not live
 // then. Unlike PropertyChanges it tells 250 from 250.00, because their ETags differ.
 func (v *PropertyVersion) SetChange(before, after *Property) error {
-	return setChange(v, propertyFields, before, after)
+	return setChange(v, propertyFields(), before, after)
 }
 
 func setChange[R, P any](v *PropertyVersion, table recordFields[R, P], before, after *R) (err error) {

@@ -54,16 +54,21 @@ func ReadProperties(body []byte, into *Page[Property]) error {
 // requiredNumbers are the fields in which 0 may also be a missing number, and doubles those that are held as the
 // nearest double.
 var (
-	requiredNumbers = fieldsThat(func(f *propertyField) bool {
-		return !f.Nullable && (f.Kind == PriceField || f.Kind == NumberField)
+	requiredNumbers = sync.OnceValue(func() []*propertyField {
+		return fieldsThat(func(f *propertyField) bool {
+			return !f.Nullable && (f.Kind == PriceField || f.Kind == NumberField)
+		})
 	})
-	doubles = fieldsThat(func(f *propertyField) bool { return f.Kind == NumberField && !f.isWhole() })
+	doubles = sync.OnceValue(func() []*propertyField {
+		return fieldsThat(func(f *propertyField) bool { return f.Kind == NumberField && !f.isWhole() })
+	})
 )
 
 func fieldsThat(are func(*propertyField) bool) (list []*propertyField) {
-	for i := range propertyFields {
-		if are(&propertyFields[i]) {
-			list = append(list, &propertyFields[i])
+	table := propertyFields()
+	for i := range table {
+		if are(&table[i]) {
+			list = append(list, &table[i])
 		}
 	}
 	return list
@@ -78,7 +83,7 @@ func mayLackNumbers(body []byte, around int, read []Property) bool {
 		if read[i].isRounded() {
 			return true
 		}
-		for n, field := range requiredNumbers {
+		for n, field := range requiredNumbers() {
 			if field.lacksNumber(&read[i]) {
 				lacking |= 1 << n
 			}
@@ -88,7 +93,7 @@ func mayLackNumbers(body []byte, around int, read []Property) bool {
 		return false
 	}
 	hasOthers := bytes.Count(body, []byte("{")) > len(read)+around // whose members may have the same names
-	for n, field := range requiredNumbers {
+	for n, field := range requiredNumbers() {
 		if lacking>>n&1 == 1 && (hasOthers || countNumbers(body, field.Name) != len(read)) {
 			return true
 		}
@@ -111,7 +116,7 @@ func countNumbers(body []byte, name string) (count int) {
 
 // isRounded tells whether a double may have had more digits than it holds: only then it needs 16 or 17 of them.
 func (p *Property) isRounded() bool {
-	for _, field := range doubles {
+	for _, field := range doubles() {
 		double := field.double(p)
 		if double == nil || *double*1e6 == math.Trunc(*double*1e6) { // as most have
 			continue
@@ -134,12 +139,12 @@ func (p *Property) readAgain(body []byte, err error) error {
 		*p = Property{}
 		err = p.readMembers(members)
 	}
-	for _, field := range requiredNumbers {
+	for _, field := range requiredNumbers() {
 		if raw := members[field.Name]; raw == nil || string(raw) == "null" {
 			p.setOdd(field.Name, "null")
 		}
 	}
-	for _, field := range doubles {
+	for _, field := range doubles() {
 		_, isOdd := p.Odd[field.Name]
 		digits, isNumber := (Value{json: members[field.Name]}).number()
 		isLong := isNumber && !isOdd && len(digits) > 16 && !strings.ContainsAny(digits, "eE")
@@ -161,7 +166,7 @@ func (p *Property) readMembers(members map[string]json.RawMessage) error {
 		}
 	}
 	var patch PropertyPatch
-	for _, field := range propertyFields {
+	for _, field := range propertyFields() {
 		value := Value{json: members[field.Name]}
 		if value.json == nil || value.IsNull() {
 			continue
@@ -320,7 +325,7 @@ func hasTexts(field Field, has []string, value Value) bool {
 func (p Property) Remarks() map[string]string {
 	remarks := map[string]string{}
 	for name, raw := range p.Odd {
-		field := propertyFields.named(name)
+		field := propertyFields().named(name)
 		_, isNumber := (Value{json: raw}).number()
 		switch {
 		case raw == nil || field == nil || isNumber && field.Kind == NumberField && !field.isWhole():
