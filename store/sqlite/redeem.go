@@ -94,29 +94,31 @@ type eligibility struct {
 	left *int64 // units; nil means unlimited
 	store.Eligibility
 	idUsed bool // a redemption has the attempt's id
+	isHeld bool // by a redemption that has expired
 }
 
 func (s *session) readEligibility(attempt store.RedeemAttempt) (*eligibility, error) {
 	return store.OneOr(store.PerkNotFound(attempt.PerkID), s, func(r row) (*eligibility, error) {
 		o := &eligibility{}
 		err := r.Scan(&o.perk, &o.ValidFrom, &o.ValidTo, &o.Approval, &o.HoldFor, &o.left, &o.UserKnown,
-			&o.UserHasPerk, &o.idUsed)
+			&o.UserHasPerk, &o.idUsed, &o.isHeld)
 		o.SoldOut = o.left != nil && *o.left <= 0
 		return o, err
 	}, `
 		SELECT p.row, p.valid_from, p.valid_to, p.approval, p.hold_seconds, s.stock - s.held,
 			EXISTS (SELECT 1 FROM users WHERE id = $1),
 			EXISTS (SELECT 1 FROM redemptions AS r WHERE r.user_id = $1 AND r.perk = p.row AND r.status <> 'rejected'),
-			EXISTS (SELECT 1 FROM redemptions WHERE id = $3)
+			EXISTS (SELECT 1 FROM redemptions WHERE id = $3),
+			EXISTS (SELECT 1 FROM redemptions AS r WHERE r.perk = p.row AND r.status = 'pending' AND r.expires_at <= $4)
 		FROM perks AS p JOIN perk_stock AS s ON s.perk = p.row
-		WHERE p.id = $2`, attempt.UserID, attempt.PerkID, attempt.ID)
+		WHERE p.id = $2`, attempt.UserID, attempt.PerkID, attempt.ID, attempt.At)
 }
 
 // eligibilityAfterExpiry expires what is in the way of the attempt.
 func (s *session) eligibilityAfterExpiry(attempt store.RedeemAttempt) (*eligibility, error) {
 	for {
 		perk, err := s.readEligibility(attempt)
-		if err != nil || perk.idUsed || !perk.SoldOut && !perk.UserHasPerk {
+		if err != nil || perk.idUsed || !perk.isHeld || !perk.SoldOut && !perk.UserHasPerk {
 			return perk, err
 		}
 		userID := ""
