@@ -222,8 +222,11 @@ func (a *Arithmetic[R, P]) Parse(members []Member, round string) (c Changes[R, P
 func parseAmendment(m Member) (a amendment, problem string) {
 	var text string
 	_ = m.Value.Text(&text) // IsRelative has read it
-	parts := anyAmendment().FindStringSubmatch(text)
-	if len(text) > maxPriceDigits || parts == nil || parts[1] == "*" && parts[3] == "%" {
+	var parts []string
+	if len(text) <= maxPriceDigits {
+		parts = anyAmendment().FindStringSubmatch(text)
+	}
+	if parts == nil || parts[1] == "*" && parts[3] == "%" {
 		return a, "must be a value, or a change such as +5%, -12.50 or *1.05, of at most 24 characters"
 	}
 	one := Decimal{big.NewInt(1), 0}
