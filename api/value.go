@@ -261,12 +261,6 @@ func (f FieldErrors) check(field, problem string) {
 	}
 }
 
-func (f FieldErrors) checkOptional(field string, value *string, rule func(string) string) {
-	if value != nil {
-		f.check(field, rule(*value))
-	}
-}
-
 // textRule counts characters as runes. PostgreSQL's text cannot store NUL.
 func textRule(s string, shortest, longest int) string {
 	switch {
