@@ -47,6 +47,9 @@ type Dialect struct {
 	// Locks are statements, or the ends of a SELECT that locks its rows, of which SkipLocked leaves out those of
 	// others. LockStock locks the stock of redemption $1's perk. They are "" where there is one writer.
 	LockClient, LockProperty, LockSigningKeys, LockNewProperties, LockStock, LockCatalog, SkipLocked string
+	// ImportsPerks is a query that tells whether an import that locks nothing has been merging perks since $1; "" if
+	// each locks the catalog.
+	ImportsPerks string
 
 	StockPerk  string // column of perk_stock and of redemptions that refers to the perk
 	EmptyIndex string // a statement that empties the table derived from perks

@@ -174,6 +174,12 @@ func NotStarted(cause error) error {
 	return &unavailable{public: public, cause: cause}
 }
 
+// PerksAreImported is the error of a change of a perk while an import merges many.
+func PerksAreImported() error {
+	return api.Errorf(api.CodeUnavailable,
+		"Many perks are being imported, and none can be changed meanwhile. Nothing was changed; try again in a moment.")
+}
+
 type unavailable struct {
 	public *api.Error
 	cause  error

@@ -18,6 +18,21 @@ import (
 
 var scanAuditedPerk = scanAudited(scanPerkRecord)
 
+// importLease is how long a large import may write nothing before it is taken to have died. It would not overwrite what
+// is changed after that: it fails.
+const importLease = time.Minute
+
+func (o Operations) lockCatalog(tx Tx) error {
+	if err := lock(tx, o.db.LockCatalog); err != nil || o.db.ImportsPerks == "" {
+		return err
+	}
+	isImporting, err := One(tx, ScanValue[bool], o.db.ImportsPerks, time.Now().Add(-importLease))
+	if err == nil && isImporting {
+		err = PerksAreImported()
+	}
+	return err
+}
+
 func (d *Dialect) selectAuditedPerk() string {
 	return `SELECT a.audited, ` + perkRecordColumns + ` FROM perks AS p ` + d.Stock + `
 		LEFT JOIN audited_perks AS a ON a.id = p.id WHERE p.id = $1`
@@ -47,7 +62,7 @@ func (o Operations) PerkStock(ctx context.Context, id string) (api.PerkStock, er
 
 func (o Operations) CreatePerk(ctx context.Context, creation PerkCreation) (CreatedPerk, error) {
 	return writeFor(ctx, o, "create a perk", func(tx Tx) (created CreatedPerk, err error) {
-		if err := lock(tx, o.db.LockCatalog); err != nil {
+		if err := o.lockCatalog(tx); err != nil {
 			return created, err
 		}
 		if creation.Key != nil {
@@ -139,7 +154,7 @@ func (o Operations) UpdatePerk(
 	ctx context.Context, id string, by Actor, at time.Time, change func(*PerkRecord) error,
 ) (PerkRecord, error) {
 	return writeFor(ctx, o, "update a perk", func(tx Tx) (left PerkRecord, err error) {
-		if err := lock(tx, o.db.LockCatalog); err != nil {
+		if err := o.lockCatalog(tx); err != nil {
 			return left, err
 		}
 		known, err := o.auditedPerk(tx, id)
@@ -201,7 +216,7 @@ func (o Operations) setStock(tx Tx, id string, stock *int64) (held int64, err er
 func (o Operations) ChangePerkStock(ctx context.Context, restock PerkRestock) (ChangedStock, error) {
 	id := restock.ID
 	return writeFor(ctx, o, "change the stock of a perk", func(tx Tx) (changed ChangedStock, err error) {
-		if err := lock(tx, o.db.LockCatalog); err != nil {
+		if err := o.lockCatalog(tx); err != nil {
 			return changed, err
 		}
 		known, err := o.auditedPerk(tx, id)

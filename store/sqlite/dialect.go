@@ -9,6 +9,7 @@ import (
 
 // dialect has no locks, because SQLite has one writer at a time.
 var dialect = &store.Dialect{
+	ImportsPerks:      `SELECT EXISTS (SELECT 1 FROM large_import WHERE written_at >= $1)`,
 	StockPerk:         `perk`,
 	EmptyIndex:        `INSERT INTO perk_words (perk_words) VALUES ('delete-all')`,
 	JSONObject:        `json_object`,

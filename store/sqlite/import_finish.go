@@ -28,8 +28,10 @@ func (db *DB) finishOrWarn(ctx context.Context, dead string) {
 // its token matches the pattern dead. It uses a connection of its own, because that of a failed import holds a lock.
 func (db *DB) finishImports(ctx context.Context, dead string) (err error) {
 	since := time.Now().Add(-deadAfter)
-	if tables, err := leftTables(db.latest(ctx), dead, since); err != nil || len(tables) == 0 { // without a lock
-		return err
+	if dead == "" {
+		if tables, err := leftTables(db.latest(ctx), dead, since); err != nil || len(tables) == 0 { // without a lock
+			return err
+		}
 	}
 	s, err := db.file.session(ctx)
 	if err != nil {

@@ -72,34 +72,40 @@ type large struct {
 	queued   bool // the entries of the audit log are in a table too
 }
 
-// rehearse merges the staged records but for the writing, and builds the tables.
+// rehearse merges the staged records but for the writing, and builds the tables. It returns what finishImports ends,
+// if it fails too.
 func (db *DB) rehearse(ctx context.Context, s *session, i store.Import) (*large, error) {
 	staged, err := store.One(s, store.ScanValue[int64], `SELECT count(*) FROM staged`)
 	if err != nil {
 		return nil, err
 	}
+	l := &large{db: db, s: s, at: i.At, token: strings.ToLower(rand.Text()[:8]) + "_"}
+	if err := s.script(`PRAGMA busy_timeout = ` + patience); err != nil {
+		return nil, err
+	}
+	// From here on nobody changes a single perk, so that the import is not overtaken by that.
+	if err := db.slice(ctx, s, l.claim); err != nil {
+		return l, err
+	}
 	if err := s.script(`
 		PRAGMA foreign_keys = OFF; -- with these two, a table that is renamed takes no references along
 		PRAGMA legacy_alter_table = ON;
 		PRAGMA cache_size = -64000; -- KiB. Pages take twice that in memory, and indexes are sorted in as much again
-		PRAGMA busy_timeout = ` + patience + `;
 		BEGIN;
 		CREATE TEMP TABLE catalog AS SELECT * FROM main.catalog;
 		CREATE TEMP TABLE categories AS SELECT * FROM main.categories;
 		CREATE TEMP TABLE audit` + entryColumns + `;
 		CREATE TEMP TABLE rehearsed AS SELECT max(version) AS migration FROM main.migrations`); err != nil {
-		return nil, err
+		return l, err
 	}
-	imported, err := i.Merge(rehearsal{s}, staged)
-	if err != nil {
-		return nil, err
+	if l.imported, err = i.Merge(rehearsal{s}, staged); err != nil {
+		return l, err
 	}
 	if err := s.script(`COMMIT; CREATE INDEX temp.targets_by_perk ON targets (perk)`); err != nil {
-		return nil, err
-	}
-	l := &large{db: db, s: s, at: i.At, imported: imported, token: strings.ToLower(rand.Text()[:8]) + "_"}
-	if err := db.slice(ctx, s, l.claim); err != nil || imported.Created+imported.Changed <= db.largeImport {
 		return l, err
+	}
+	if l.imported.Created+l.imported.Changed <= db.largeImport {
+		return l, nil
 	}
 	l.isBuilt = true
 	if err = l.build(ctx); resultCode(err) == codes.SQLITE_FULL {

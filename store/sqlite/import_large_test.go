@@ -259,6 +259,46 @@ func TestALargeImportThatIsOvertakenChangesNothing(t *testing.T) {
 	}
 }
 
+// TestNoSinglePerkIsChangedDuringALargeImport changes one from another process at each step of an import, which is
+// refused until the import has ended, or has written nothing for so long that it must be dead.
+func TestNoSinglePerkIsChangedDuringALargeImport(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	importing, serving := openPath(t, path), openPath(t, path)
+	importMany(t, importing, manyPerks(0, 1, 1), store.Imported{Count: 1, Created: 1})
+	change := func() error {
+		_, err := serving.UpdatePerk(t.Context(), "0", store.Operator, asOf, func(p *store.PerkRecord) error {
+			p.Title += "!"
+			return nil
+		})
+		return err
+	}
+	var refused int
+	imported, err := importing.ImportPerks(betweenSlices{t.Context(), func() {
+		if claims := value[int64](t, serving, `SELECT count(*) FROM large_import`); claims == 1 {
+			if err := change(); api.CodeOf(err) != api.CodeUnavailable {
+				t.Errorf("a change during an import returned %v", err)
+			}
+			refused++
+		}
+	}}, manyPerks(0, manyMore, 2), nil, store.Operator, asOf)
+	if err != nil || imported.Created != manyMore-1 || imported.Changed != 1 || refused < 10 {
+		t.Errorf("the import returned %+v, %v, and %d changes were refused", imported, err, refused)
+	}
+	if err := change(); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		age  time.Duration
+		code api.Code
+	}{{30 * time.Second, api.CodeUnavailable}, {2 * time.Minute, ""}} {
+		execute(t, serving, fmt.Sprintf(`INSERT OR REPLACE INTO large_import VALUES (1, 'token', %d)`,
+			time.Now().Add(-c.age).UnixMicro()))
+		if err := change(); api.CodeOf(err) != c.code {
+			t.Errorf("a change %s after an import has written returned %v", c.age, err)
+		}
+	}
+}
+
 func isOvertaken(err error) bool {
 	return err != nil && strings.Contains(err.Error(), errOvertaken.Error())
 }
