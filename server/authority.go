@@ -118,6 +118,7 @@ func BasicCredentials(header string) []Credentials {
 var (
 	errUnknown = fmt.Errorf("%w: there is no such client", ErrCredentials)
 	errSecret  = fmt.Errorf("%w: the secret is wrong", ErrCredentials)
+	errEnded   = fmt.Errorf("%w: the old secret ended", ErrCredentials)
 )
 
 // Authenticate returns the client with one of these credentials, or ErrCredentials; unknown ones take as long.
@@ -137,7 +138,7 @@ func (a *Authority) Authenticate(ctx context.Context, pairs []Credentials) (stor
 		case matches && refused != "":
 			refusal = fmt.Errorf("%w: the client %s", ErrCredentials, refused)
 		case !ended.IsZero():
-			refusal = fmt.Errorf("%w: the old secret ended at %s", ErrCredentials, ended.UTC().Format(time.RFC3339))
+			refusal = fmt.Errorf("%w at %s", errEnded, ended.UTC().Format(time.RFC3339))
 		case !unknown && refusal == errUnknown:
 			refusal = errSecret
 		}

@@ -96,6 +96,11 @@ func TestARotationThatKeepsTheOldSecretFailsNoRequest(t *testing.T) {
 			}
 		}
 	}
+	for range 20 { // more than a guess may be wrong
+		if late, current := status(one, first), status(one, "third"); late != 401 || current != 200 {
+			t.Fatalf("while somebody sends an ended secret, it gets %d and the new one %d", late, current)
+		}
+	}
 }
 
 // TestDroppingOldSecretsAndDisablingEndThemAtOnce uses the old secret just before. Enabling does not bring it back.

@@ -86,7 +86,9 @@ func (s *service) authenticate(c echo.Context, pairs []Credentials) (store.Clien
 	}
 	client, err := s.authority.Authenticate(ctx, pairs)
 	if errors.Is(err, ErrCredentials) {
-		s.throttle.countFailure(network, pairs)
+		if !errors.Is(err, errEnded) { // not a guess, and others behind the same router may send the new one
+			s.throttle.countFailure(network, pairs)
+		}
 		s.config.Logger.WarnContext(ctx, "token refused", who, "reason", err)
 		return store.Client{}, invalidClient(api.WrongCredentials)
 	}
