@@ -45,7 +45,7 @@ const widestInTable = 24
 
 // historyView shows the versions of a record. Their times are whole, because --as-of and --to take them.
 var historyView = output.View{
-	Columns: []string{"at", "client_id", "action", "changes"}, Least: []string{"client_id"}, ID: "at",
+	Columns: []string{"at", "client_id", "actor", "action", "changes"}, Least: []string{"client_id", "actor"}, ID: "at",
 	Texts: map[string]func(json.RawMessage) string{"changes": func(value json.RawMessage) string {
 		var changes []operation.FieldChange
 		_ = json.Unmarshal(value, &changes) // newEntry made it

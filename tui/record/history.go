@@ -90,8 +90,10 @@ func toneOf(v *api.PropertyVersion) theme.Tone {
 	return theme.Quiet
 }
 
-// by is who made a change.
-func by(v *api.PropertyVersion) string { return cmp.Or(screen.Optional(v.ClientID), "operator") }
+// by is who made a change: "alice at acme".
+func by(v *api.PropertyVersion) string {
+	return cmp.Or(widget.Joined(" at ", screen.Optional(v.Actor), screen.Optional(v.ClientID)), "operator")
+}
 
 // said is a change in words: "Updated 2 h ago by acme."
 func said(shell *screen.Shell, v *api.PropertyVersion) string {
