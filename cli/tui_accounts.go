@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -90,7 +91,9 @@ func connect(s *session.Session) (screen.Account, error) {
 
 // Login obtains a token and then saves secret and profile, as perksctl auth login does. A --sandbox of this run does
 // not become a setting of the profile.
-func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (screen.Account, string, error) {
+func (a *accounts) Login(
+	ctx context.Context, p screen.Profile, secret string, ask screen.AskName,
+) (screen.Account, string, error) {
 	if err := session.CheckName("profile", p.Name); err != nil {
 		return screen.Account{}, "", err
 	}
@@ -110,16 +113,19 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 	saved := before
 	saved.APIURL, saved.ClientID, saved.Sandbox, saved.InsecureHTTP, saved.CACert = p.APIURL, p.ClientID, p.Sandbox,
 		p.InsecureHTTP, trusted
+	saved.Actor = p.Actor
 	if known && before.APIURL == p.APIURL && before.ClientID == p.ClientID && a.sandboxGiven &&
 		p.Sandbox == a.command.Flags.Sandbox {
 		saved.Sandbox = before.Sandbox
 	}
-	done, err := s.Login(ctx, p.Name, saved, secret, nil)
+	done, err := s.Login(ctx, p.Name, saved, secret, func(offered string) (string, error) {
+		return ask(cmp.Or(before.Actor, offered))
+	})
 	if err != nil {
 		return screen.Account{}, "", forScreen(err)
 	}
 	account, err := connect(s)
-	if known && saved == before {
+	if known && done.Profile == before {
 		return account, "", err // where the secret is was said at the first login
 	}
 	return account, done.Secret.String(), err

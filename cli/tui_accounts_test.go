@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -54,6 +55,8 @@ func (d *tuiFixture) config() session.Config {
 	return c
 }
 
+func nobody(string) (string, error) { return "", nil }
+
 // visiblePerk returns the perk that an account sees, which differs between live and the sandbox.
 func visiblePerk(t *testing.T, account screen.Account) string {
 	t.Helper()
@@ -79,14 +82,14 @@ func TestLoginIsSharedWithCommands(t *testing.T) {
 	if _, err := d.accounts().Connect(""); !needsLogin(err) {
 		t.Errorf("without any profile: %v", err)
 	}
-	account, note, err := d.accounts().Login(t.Context(), work, secret)
+	account, note, err := d.accounts().Login(t.Context(), work, secret, nobody)
 	if err != nil || account.Profile != work || visiblePerk(t, account) != "real" {
 		t.Fatalf("%+v, %v", account.Profile, err)
 	}
 	if !strings.HasPrefix(note, "The secret is saved in the file ") {
 		t.Errorf("the note is %q", note)
 	}
-	if _, note, err := d.accounts().Login(t.Context(), work, secret); note != "" || err != nil {
+	if _, note, err := d.accounts().Login(t.Context(), work, secret, nobody); note != "" || err != nil {
 		t.Errorf("the second login says %q, %v", note, err)
 	}
 	if c := d.config(); c.Current != "work" || c.Profiles["work"] != (session.Profile{APIURL: server.URL,
@@ -105,6 +108,61 @@ func TestLoginIsSharedWithCommands(t *testing.T) {
 	}
 }
 
+// TestANameIsAskedForWhereItCounts asks who sits at the client only if that may say so and nothing else does.
+func TestANameIsAskedForWhereItCounts(t *testing.T) {
+	server, plain, plainSecret := newCatalogue(t)
+	desk, deskSecret := server.ClientWith(func(c *store.Client) { c.NamesActors = true })
+	for name, test := range map[string]struct {
+		isPlain      bool   // a client that may name nobody
+		before, user string // of the profile, and at the operating system
+		env          string // PERKSCTL_ACTOR
+		answer       string
+		offered      string // "" if nobody is asked
+		saved        string
+	}{
+		"asked":              {user: "ann", answer: "Zoë", offered: "ann", saved: "Zoë"},
+		"asked again":        {before: "bob", user: "ann", offered: "bob"},
+		"not allowed":        {isPlain: true, user: "ann", answer: "Zoë"},
+		"in the environment": {user: "ann", env: "eve", answer: "Zoë"},
+		"invalid":            {user: " ann", answer: "Zoë", offered: "nothing", saved: "Zoë"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTUIFixture(t)
+			d.env["USER"], d.env[session.EnvActor] = test.user, test.env
+			id, secret := desk, deskSecret
+			if test.isPlain {
+				id, secret = plain, plainSecret
+			}
+			profile := screen.Profile{Name: "till", APIURL: server.URL, ClientID: id, Actor: test.before}
+			if test.before != "" {
+				if _, _, err := d.accounts().Login(t.Context(), profile, secret, nil); err != nil {
+					t.Fatal(err)
+				}
+				profile.Actor = ""
+			}
+			offered := ""
+			account, _, err := d.accounts().Login(t.Context(), profile, secret, func(name string) (string, error) {
+				offered = cmp.Or(name, "nothing")
+				return test.answer, nil
+			})
+			saved := d.config().Profiles["till"].Actor
+			if err != nil || offered != test.offered || saved != test.saved {
+				t.Errorf("offered %q, saved %q, %v; want %q, %q", offered, saved, err, test.offered, test.saved)
+			}
+			if shown, want := account.Profile.Actor, cmp.Or(test.env, test.saved); shown != want {
+				t.Errorf("the screen shows %q, want %q", shown, want)
+			}
+		})
+	}
+	d := newTUIFixture(t)
+	cancelled := errors.New("cancelled")
+	_, _, err := d.accounts().Login(t.Context(), screen.Profile{Name: "till", APIURL: server.URL, ClientID: desk},
+		deskSecret, func(string) (string, error) { return "", cancelled })
+	if c := d.config(); !errors.Is(err, cancelled) || len(c.Profiles) > 0 {
+		t.Errorf("%v, and %+v is saved", err, c)
+	}
+}
+
 func needsLogin(err error) bool {
 	var missing *screen.NotLoggedIn
 	return errors.As(err, &missing)
@@ -114,7 +172,7 @@ func TestMissingSecretNeedsLogin(t *testing.T) {
 	server, id, secret := newCatalogue(t)
 	d := newTUIFixture(t)
 	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
-	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil {
+	if _, _, err := d.accounts().Login(t.Context(), work, secret, nobody); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(d.env[session.EnvConfigDir], "secrets.json")); err != nil {
@@ -149,7 +207,7 @@ func TestFailedLoginSavesNothing(t *testing.T) {
 			"cannot name a profile"},
 	} {
 		d := newTUIFixture(t)
-		account, _, err := d.accounts().Login(t.Context(), test.profile, test.secret)
+		account, _, err := d.accounts().Login(t.Context(), test.profile, test.secret, nobody)
 		if err == nil || test.is != nil && !test.is(err) || !strings.Contains(err.Error(), test.text) ||
 			account.Client != nil {
 			t.Errorf("%s: %v", name, err)
@@ -165,7 +223,7 @@ func TestLoginCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d := newTUIFixture(t)
-	_, _, err := d.accounts().Login(ctx, screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}, secret)
+	_, _, err := d.accounts().Login(ctx, screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}, secret, nobody)
 	if !errors.Is(err, context.Canceled) || len(d.config().Profiles) > 0 {
 		t.Errorf("%v; saved %+v", err, d.config())
 	}
@@ -176,7 +234,7 @@ func TestEnvironmentNeedsNoLogin(t *testing.T) {
 	other, otherSecret := server.Client()
 	d := newTUIFixture(t)
 	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: other}
-	if _, _, err := d.accounts().Login(t.Context(), work, otherSecret); err != nil {
+	if _, _, err := d.accounts().Login(t.Context(), work, otherSecret, nobody); err != nil {
 		t.Fatal(err)
 	}
 	d.env[session.EnvClientID], d.env[session.EnvClientSecret] = id, secret
@@ -208,7 +266,7 @@ func TestSandboxFlagIsNotSaved(t *testing.T) {
 	server, id, secret := newCatalogue(t)
 	d := newTUIFixture(t)
 	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
-	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil {
+	if _, _, err := d.accounts().Login(t.Context(), work, secret, nobody); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"", "work"} {
@@ -219,14 +277,14 @@ func TestSandboxFlagIsNotSaved(t *testing.T) {
 	}
 	again := work
 	again.Sandbox = true // as returned by Connect
-	account, _, err := d.accounts("--sandbox").Login(t.Context(), again, secret)
+	account, _, err := d.accounts("--sandbox").Login(t.Context(), again, secret, nobody)
 	if err != nil || visiblePerk(t, account) != "trial" {
 		t.Errorf("another login in the sandbox: %v", err)
 	}
 	if d.config().Profiles["work"].Sandbox {
 		t.Error("--sandbox was saved in the profile")
 	}
-	if account, _, err = d.accounts().Login(t.Context(), again, secret); err != nil ||
+	if account, _, err = d.accounts().Login(t.Context(), again, secret, nobody); err != nil ||
 		visiblePerk(t, account) != "trial" || !d.config().Profiles["work"].Sandbox {
 		t.Errorf("the selected sandbox is not saved: %v", err)
 	}
@@ -264,7 +322,7 @@ func TestReadOnlyAndProtectedProfilesInTheTUI(t *testing.T) {
 		_, _, err = account.Client.Redeem(t.Context(), visiblePerk(t, account), api.RedeemRequest{UserID: "alice"}, "")
 		return err
 	}
-	account, _, err := d.accounts().Login(t.Context(), profile, secret)
+	account, _, err := d.accounts().Login(t.Context(), profile, secret, nobody)
 	if err := redeem(account, err); err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +374,7 @@ func TestReadOnlyAndProtectedProfilesInTheTUI(t *testing.T) {
 		}
 	}
 	before := d.config().Profiles["prod"]
-	if _, _, err := d.accounts().Login(t.Context(), profile, secret); err != nil ||
+	if _, _, err := d.accounts().Login(t.Context(), profile, secret, nobody); err != nil ||
 		d.config().Profiles["prod"] != before {
 		t.Errorf("a login changed the profile: %+v, %v", d.config().Profiles["prod"], err)
 	}

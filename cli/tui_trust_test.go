@@ -33,11 +33,11 @@ func TestTUITrustsSameAuthoritiesAsCommands(t *testing.T) {
 	ca := authority.File()
 
 	d := newTUIFixture(t)
-	if _, _, err := d.accounts().Login(t.Context(), work, secret); err == nil ||
+	if _, _, err := d.accounts().Login(t.Context(), work, secret, nobody); err == nil ||
 		!strings.Contains(err.Error(), "--ca-cert") {
 		t.Errorf("without trust: %v", err)
 	}
-	account, _, err := d.accounts("--ca-cert", ca).Login(t.Context(), work, secret)
+	account, _, err := d.accounts("--ca-cert", ca).Login(t.Context(), work, secret, nobody)
 	if err != nil || visiblePerk(t, account) != "real" || d.config().Profiles["work"].CACert != ca {
 		t.Fatalf("%v; saved %+v", err, d.config())
 	}
@@ -46,7 +46,7 @@ func TestTUITrustsSameAuthoritiesAsCommands(t *testing.T) {
 			t.Errorf("profile %q: %v", profile, err)
 		}
 	}
-	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil ||
+	if _, _, err := d.accounts().Login(t.Context(), work, secret, nobody); err != nil ||
 		d.config().Profiles["work"].CACert != ca {
 		t.Errorf("another login: %v; saved %+v", err, d.config())
 	}

@@ -353,7 +353,9 @@ func (a *erraticAccounts) Connect(string) (screen.Account, error) {
 	return a.account(a.profile())
 }
 
-func (a *erraticAccounts) Login(_ context.Context, profile screen.Profile, _ string) (screen.Account, string, error) {
+func (a *erraticAccounts) Login(
+	_ context.Context, profile screen.Profile, _ string, _ screen.AskName,
+) (screen.Account, string, error) {
 	switch a.n(4) {
 	case 0:
 		return screen.Account{}, "", &client.Error{Code: api.CodeInvalidToken, Message: a.text(),

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -119,9 +118,13 @@ func runLogin(ctx context.Context, o *loginOptions, printer *output.Printer[acco
 	if err != nil {
 		return err
 	}
-	done, err := s.Login(ctx, name, profile, secret, func(mayName bool) (string, error) {
-		return o.whoSits(ctx, profile, mayName)
-	})
+	var ask func(offered string) (string, error)
+	if o.flags.Changed("actor") {
+		profile.Actor = strings.TrimSpace(o.actor)
+	} else if s.Streams.CanAsk() && !o.secretStdin {
+		ask = o.askName(ctx)
+	}
+	done, err := s.Login(ctx, name, profile, secret, ask)
 	if err != nil {
 		return err
 	}
@@ -205,37 +208,22 @@ func (o *loginOptions) secret(ctx context.Context, profile session.Profile) (str
 	return entered(s.Streams.AskSecret(ctx, "Secret of "+profile.ClientID+" (not shown): "))
 }
 
-// whoSits returns who sits at the client, for the profile. It asks if nothing says so and the client may name somebody.
-func (o *loginOptions) whoSits(ctx context.Context, profile session.Profile, mayName bool) (string, error) {
-	s := o.session
-	name, isGiven := profile.Actor, o.flags.Changed("actor")
-	if isGiven {
-		name = strings.TrimSpace(o.actor)
-	}
-	if name == "" && !isGiven && s.Env(session.EnvActor) == "" && mayName && s.Streams.CanAsk() && !o.secretStdin {
-		offered := cmp.Or(s.Env("USER"), s.Env("LOGNAME"), s.Env("USERNAME")) // the last on Windows
-		prompt := "Your name, to be kept with what you do (Enter for none): "
-		if api.ActorRule(offered) == "" {
-			prompt = fmt.Sprintf("Your name, to be kept with what you do (Enter for %s, - for none): ", offered)
-		} else {
-			offered = ""
+// askName asks who sits at the client.
+func (o *loginOptions) askName(ctx context.Context) func(offered string) (string, error) {
+	return func(offered string) (string, error) {
+		choice := "Enter for none"
+		if offered != "" {
+			choice = fmt.Sprintf("Enter for %s, - for none", offered)
 		}
-		typed, err := s.Streams.Ask(ctx, prompt)
+		typed, err := o.session.Streams.Ask(ctx, "Your name, to be kept with what you do ("+choice+"): ")
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", err
 		}
-		if name = cmp.Or(strings.TrimSpace(typed), offered); name == "-" {
-			name = ""
+		if typed = strings.TrimSpace(typed); typed == "-" {
+			return "", nil
 		}
+		return cmp.Or(typed, offered), nil
 	}
-	if err := session.CheckActor(name); err != nil {
-		return "", err
-	}
-	if name != "" && !mayName {
-		s.Streams.Warn("The service has not said that the client %[1]s may name %[2]q: perksd refuses its requests "+
-			"until its operator allows it with 'perksd client update %[1]s --actors'.", profile.ClientID, name)
-	}
-	return name, nil
 }
 
 func entered(text string, err error) (string, error) {

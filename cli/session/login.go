@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -28,10 +29,10 @@ type LoggedIn struct {
 }
 
 // Login obtains a token, and only then saves the secret, the token and the profile, which becomes the current one. It
-// deletes what an earlier login under the same name saved. actor, unless it is nil, gets whether the client may say who
-// sits at it, and returns that for the profile.
+// deletes what an earlier login under the same name saved. ask, unless it is nil, asks for the name of who sits at the
+// client if that may name somebody and nothing else does; it offers a name, or "".
 func (s *Session) Login(
-	ctx context.Context, name string, profile Profile, secret string, actor func(mayName bool) (string, error),
+	ctx context.Context, name string, profile Profile, secret string, ask func(offered string) (string, error),
 ) (LoggedIn, error) {
 	connection := Connection{Profile: profile, ProfileName: name, secret: secret}
 	token, err := s.obtain(ctx, connection)
@@ -47,10 +48,17 @@ func (s *Session) Login(
 	if err != nil {
 		return LoggedIn{}, err
 	}
-	if actor != nil {
-		if profile.Actor, err = actor(token.NamesActors); err != nil {
+	if profile.Actor == "" && token.NamesActors && ask != nil && s.env(EnvActor) == "" {
+		if profile.Actor, err = ask(s.ownName()); err != nil {
 			return LoggedIn{}, err
 		}
+	}
+	if err := CheckActor(profile.Actor); err != nil {
+		return LoggedIn{}, err
+	}
+	if profile.Actor != "" && !token.NamesActors {
+		s.Streams.Warn("The service has not said that the client %[1]s may name %[2]q: perksd refuses its requests "+
+			"until its operator allows it with 'perksd client update %[1]s --actors'.", profile.ClientID, profile.Actor)
 	}
 	secrets, err := s.Secrets()
 	if err != nil {
@@ -89,6 +97,15 @@ func (s *Session) Login(
 		}
 	}
 	return LoggedIn{profile, cache.current, saved}, nil
+}
+
+// ownName is the name of the account that runs the command, or "" if nobody can sit at a client under it.
+func (s *Session) ownName() string {
+	name := cmp.Or(s.env("USER"), s.env("LOGNAME"), s.env("USERNAME")) // the last on Windows
+	if api.ActorRule(name) != "" {
+		return ""
+	}
+	return name
 }
 
 // Rename gives a profile another name, with its secret. The next command obtains a new token.

@@ -476,7 +476,7 @@ type Profile struct {
 	Name         string
 	APIURL       string
 	ClientID     string
-	Actor        string // who sits at the client; only shown
+	Actor        string // who sits at the client; "" names nobody
 	Sandbox      bool
 	InsecureHTTP bool // allow http to other hosts than this computer
 	ReadOnly     bool // changes are refused; only shown
@@ -505,9 +505,14 @@ type Accounts interface {
 	// Connect returns the account of a profile; with "", of the one that flags and environment choose. It sends
 	// nothing. The error is a NotLoggedIn if the user has to log in first.
 	Connect(name string) (Account, error)
-	// Login checks the secret, stores it with the profile, and returns a note that says where.
-	Login(ctx context.Context, profile Profile, secret string) (account Account, note string, err error)
+	// Login checks the secret, stores it with the profile, and returns a note that says where. If the client may name
+	// who sits at it and the profile names nobody, ask is called first, with a name to offer or ""; its error ends
+	// the login, which has stored nothing then.
+	Login(ctx context.Context, profile Profile, secret string, ask AskName) (account Account, note string, err error)
 }
+
+// AskName returns the name of who sits at the client; "" names nobody.
+type AskName = func(offered string) (name string, err error)
 
 // NotLoggedIn says that there are no credentials.
 type NotLoggedIn struct{ Message string }

@@ -83,7 +83,9 @@ func (a *Accounts) Connect(name string) (screen.Account, error) {
 }
 
 // Login checks the secret with the service.
-func (a *Accounts) Login(ctx context.Context, profile screen.Profile, secret string) (screen.Account, string, error) {
+func (a *Accounts) Login(
+	ctx context.Context, profile screen.Profile, secret string, ask screen.AskName,
+) (screen.Account, string, error) {
 	a.mu.Lock()
 	account, err := a.account(profile, secret)
 	a.mu.Unlock()
@@ -91,7 +93,15 @@ func (a *Accounts) Login(ctx context.Context, profile screen.Profile, secret str
 		return screen.Account{}, "", err
 	}
 	if a.transport == nil {
-		if _, err := account.Client.Token(ctx, client.Credentials{ID: profile.ClientID, Secret: secret}); err != nil {
+		token, err := account.Client.Token(ctx, client.Credentials{ID: profile.ClientID, Secret: secret})
+		if err == nil && token.NamesActors && profile.Actor == "" {
+			if profile.Actor, err = ask("tester"); err == nil {
+				a.mu.Lock()
+				account, err = a.account(profile, secret)
+				a.mu.Unlock()
+			}
+		}
+		if err != nil {
 			return screen.Account{}, "", err
 		}
 	}
@@ -100,7 +110,8 @@ func (a *Accounts) Login(ctx context.Context, profile screen.Profile, secret str
 }
 
 func (a *Accounts) account(profile screen.Profile, secret string) (screen.Account, error) {
-	config := client.Config{BaseURL: profile.APIURL, Sandbox: profile.Sandbox, Transport: a.transport}
+	config := client.Config{BaseURL: profile.APIURL, Sandbox: profile.Sandbox, Transport: a.transport,
+		ClientID: profile.ClientID, Actor: profile.Actor}
 	if a.transport == nil {
 		network := &http.Transport{} // a new one, because a connection kept from before may have lost its server
 		a.t.Cleanup(network.CloseIdleConnections)

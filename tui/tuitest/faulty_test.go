@@ -74,6 +74,6 @@ func (noAccounts) Connect(string) (screen.Account, error) {
 	return screen.Account{}, &screen.NotLoggedIn{Message: "Not logged in."}
 }
 
-func (noAccounts) Login(context.Context, screen.Profile, string) (screen.Account, string, error) {
+func (noAccounts) Login(context.Context, screen.Profile, string, screen.AskName) (screen.Account, string, error) {
 	return screen.Account{}, "", errors.New("no login in this test")
 }

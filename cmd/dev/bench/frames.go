@@ -220,6 +220,8 @@ func (o singleAccount) Profiles() ([]screen.Profile, string, error) {
 
 func (o singleAccount) Connect(string) (screen.Account, error) { return o.account, nil }
 
-func (o singleAccount) Login(context.Context, screen.Profile, string) (screen.Account, string, error) {
+func (o singleAccount) Login(
+	context.Context, screen.Profile, string, screen.AskName,
+) (screen.Account, string, error) {
 	return screen.Account{}, "", errors.New("nobody logs in here")
 }

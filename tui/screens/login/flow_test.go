@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"example.com/perks/server/servertest"
+	"example.com/perks/store"
 	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/screens/login"
@@ -17,12 +18,14 @@ type session struct {
 	accounts                       *tuitest.Accounts
 	server                         *servertest.Server
 	id, secret, other, otherSecret string
+	desk, deskSecret               string // may name who sits at it
 }
 
 func atService(t *testing.T) *session {
 	s := &session{server: servertest.Start(t), accounts: tuitest.NewAccounts(t, nil)}
 	s.id, s.secret = s.server.Client()
 	s.other, s.otherSecret = s.server.Client()
+	s.desk, s.deskSecret = s.server.ClientWith(func(c *store.Client) { c.NamesActors = true })
 	s.Driver = tuitest.Start(t, s.server, func(o *tui.Options) { o.Accounts = s.accounts })
 	s.Settle()
 	below := s.App.Top()
@@ -30,6 +33,11 @@ func atService(t *testing.T) *session {
 		"profile": func(want string) {
 			s.Until("profile "+want, func() bool { return !s.isLogin() && s.App.Shell().Account.Profile.Name == want })
 			s.Settle()
+		},
+		"actor": func(want string) {
+			if got := s.App.Shell().Account.Profile.Actor; got != want {
+				t.Errorf("%q sits at the client, want %q", got, want)
+			}
 		},
 		"address": func(want string) {
 			if got := s.App.Shell().Account.Profile.APIURL; got != want {
@@ -112,6 +120,29 @@ var flows = map[string]string{
 		profile: default
 		address: $http$host/v2`,
 
+	"who sits at a shared client": `
+		"$http$host/v2\n$desk\n$deskSecret\n" => Say who you are. | > Your name | tester
+		focus: actor
+		ctrl+u " ann\u200b" enter => ! Your name must not contain control characters
+		ctrl+u "Zoë Ö." enter => Done: Logged in.
+		profile: default
+		actor: Zoë Ö.
+		L                => Your name | Zoë Ö.
+		form: actor=Zoë Ö. | secret=`,
+
+	"nobody is named": `
+		"$http$host/v2\n$desk\n$deskSecret\n" => Your name
+		ctrl+u enter     => Done: Logged in.
+		profile: default
+		actor:`,
+
+	"another client names nobody": `
+		"$http$host/v2\n$desk\n$deskSecret\n" => Your name
+		shift+tab shift+tab shift+tab ctrl+u "$id" => ≠ Your name
+		tab tab ctrl+u "$secret\n" => Done: Logged in. | ≠ tester
+		profile: default
+		actor:`,
+
 	"switching profiles": `
 		profiles:
 		L                => Log in with which profile? | till: $id | trial: $other
@@ -146,7 +177,7 @@ func TestFlows(t *testing.T) {
 			s := atService(t)
 			host := strings.TrimSuffix(strings.TrimPrefix(s.server.URL, "http://"), "/v2")
 			s.Play(flow, "$id", s.id, "$secret", s.secret, "$other", s.other, "$hidden", s.otherSecret,
-				"$http", "http://", "$host", host)
+				"$http", "http://", "$host", host, "$deskSecret", s.deskSecret, "$desk", s.desk)
 		})
 	}
 }

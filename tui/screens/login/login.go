@@ -113,6 +113,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case screen.Edited:
 		s.edited, s.status = true, status{}
 		s.askAboutHTTP(false)
+		if at := s.form.Focus(); at == addressField || at == idField {
+			s.form.Remove(actorField) // another client may not name anybody
+		}
 	case profilesLoaded:
 		return s.handleProfiles(msg)
 	case attempt:
@@ -170,6 +173,7 @@ const (
 	idField      = "client_id"
 	sandboxField = "sandbox"
 	secretField  = "secret"
+	actorField   = "actor" // asked for once the service has said that the client may name who sits at it
 )
 
 // defaultName is the profile of a first login, as on the command line.
@@ -185,12 +189,30 @@ func (s *Screen) fill(profile screen.Profile) {
 	s.form.Set(sandboxField, yesOrNo(profile.Sandbox))
 	s.form.Set(secretField, "")
 	s.form.Remove(httpField)
+	s.form.Remove(actorField)
+	if profile.Actor != "" {
+		s.askName(sandboxField, profile.Actor)
+	}
 	s.allowed, s.rejected, s.edited = "", false, false
 	if profile.InsecureHTTP {
 		s.allowed = s.address()
 	}
 	s.askAboutHTTP(true)
 	s.goToMissing()
+}
+
+// askName adds the field for who sits at the client.
+func (s *Screen) askName(behind, offered string) {
+	s.form.Insert(behind, widget.Field{
+		Name: actorField, Label: "Your name", Value: display.Line(offered), Hint: "empty for none",
+		Check: func(name string) string {
+			problem := api.ActorRule(strings.TrimSpace(name))
+			if problem == "" || strings.TrimSpace(name) == "" {
+				return ""
+			}
+			return "Your name " + problem + "."
+		},
+	})
 }
 
 func (s *Screen) goToMissing() {
@@ -232,7 +254,7 @@ var endsInVersion = regexp.MustCompile(`/v[0-9]+$`)
 func (s *Screen) entered() screen.Profile {
 	address := s.address()
 	return screen.Profile{
-		Name: s.value(nameField), APIURL: address, ClientID: s.value(idField),
+		Name: s.value(nameField), APIURL: address, ClientID: s.value(idField), Actor: s.value(actorField),
 		Sandbox: s.sandbox(), InsecureHTTP: s.allows() && isPlainHTTP(address),
 	}
 }
@@ -379,18 +401,29 @@ func (s *Screen) submit() tea.Cmd {
 		}
 		return nil
 	}
-	profile, secret := s.entered(), s.value(secretField)
+	profile, secret, named := s.entered(), s.value(secretField), s.form.Field(actorField).Name != ""
+	ask := func(offered string) (string, error) {
+		if named { // and the field is empty
+			return "", nil
+		}
+		return "", &nameWanted{offered}
+	}
 	accounts := s.shell.Accounts
 	return s.begin(profile, false, func(ctx context.Context) (account screen.Account, note string, err error) {
 		at := profile
 		for _, at.APIURL = range addresses(profile.APIURL) {
-			if account, note, err = accounts.Login(ctx, at, secret); !isElsewhere(err) {
+			if account, note, err = accounts.Login(ctx, at, secret, ask); !isElsewhere(err) {
 				break
 			}
 		}
 		return account, note, err
 	})
 }
+
+// nameWanted ends a login of a client that may name who sits at it, for the user to say who that is.
+type nameWanted struct{ offered string }
+
+func (n *nameWanted) Error() string { return "nobody is named yet" }
 
 // isElsewhere tells whether an error says that there is no API at an address.
 func isElsewhere(err error) bool {
@@ -408,6 +441,7 @@ func (s *Screen) handleAttempt(msg attempt) tea.Cmd {
 	var missing *screen.NotLoggedIn
 	var refused *client.Error
 	var unreachable *client.Unreachable
+	var wanted *nameWanted
 	switch {
 	case msg.err == nil && msg.stored:
 		return s.shell.Post(screen.LoggedIn{Account: msg.account})
@@ -415,6 +449,10 @@ func (s *Screen) handleAttempt(msg attempt) tea.Cmd {
 		s.form.Set(secretField, "")
 		s.shell.Post(screen.LoggedIn{Account: msg.account})
 		return screen.Tell(screen.Done, "%s", strings.TrimSpace("Logged in. "+msg.note))
+	case errors.As(msg.err, &wanted):
+		s.askName(secretField, wanted.offered)
+		s.form.FocusOnName(actorField)
+		s.status = status{text: "Say who you are. It is kept with what you do."}
 	case msg.stored && errors.As(msg.err, &missing):
 		s.status = status{text: fmt.Sprintf("No secret is stored for profile %s: enter it.", msg.profile.Name)}
 	case msg.stored:

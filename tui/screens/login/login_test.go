@@ -41,7 +41,9 @@ func (a *scripted) Connect(name string) (screen.Account, error) {
 	return screen.Account{}, &screen.NotLoggedIn{Message: "Not logged in."}
 }
 
-func (a *scripted) Login(ctx context.Context, profile screen.Profile, _ string) (screen.Account, string, error) {
+func (a *scripted) Login(
+	ctx context.Context, profile screen.Profile, _ string, _ screen.AskName,
+) (screen.Account, string, error) {
 	if a.reply != nil {
 		a.started <- profile
 		var err error
