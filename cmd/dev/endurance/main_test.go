@@ -12,6 +12,7 @@ import (
 
 	_ "example.com/perks/cli" // perksctl is built from it: a change must invalidate cached results of these tests
 	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/store/storetest"
 )
 
 // directory holds perksctl while the tests run.
@@ -50,6 +51,18 @@ func parallel(t *testing.T) {
 	t.Parallel()
 	serverSlots <- struct{}{}
 	t.Cleanup(func() { <-serverSlots })
+}
+
+// overEachStore runs a test over SQLite, where it has one server, and over PostgreSQL, where it has two.
+func overEachStore(t *testing.T, test func(t *testing.T, i *programs.Installation, servers int)) {
+	t.Run("SQLite", func(t *testing.T) {
+		parallel(t)
+		test(t, programs.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db")), 1)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		parallel(t)
+		test(t, programs.InstallOver(t, storetest.PostgresDatabase(t)), 2)
+	})
 }
 
 // isLong reports whether to run the long form of the tests.

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"example.com/perks/cmd/dev/programs"
-	"example.com/perks/store/storetest"
 )
 
 // catalogWalk follows a list of all perks from page to page, while another process adds perks and lets others expire. A
@@ -35,31 +33,25 @@ const (
 var walkOrders = []string{"", "city", "-merchant_name"}
 
 func TestAWalkHasEachPerkOnceWhileOthersWrite(t *testing.T) {
-	for name, address := range map[string]func(*testing.T) string{
-		"SQLite":     func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "perks.db") },
-		"PostgreSQL": func(t *testing.T) string { return storetest.PostgresDatabase(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			parallel(t)
-			w := &catalogWalk{T: t, installed: programs.InstallOver(t, address(t)), perks: 3_000}
-			if isLong() {
-				w.perks = 1_000_000
+	overEachStore(t, func(t *testing.T, i *programs.Installation, _ int) {
+		w := &catalogWalk{T: t, installed: i, perks: 3_000}
+		if isLong() {
+			w.perks = 1_000_000
+		}
+		var text strings.Builder
+		for n := range w.perks {
+			text.WriteString(w.row(w.id(n), n, ""))
+			if n%4 != 0 {
+				w.staying = append(w.staying, w.id(n))
 			}
-			var text strings.Builder
-			for n := range w.perks {
-				text.WriteString(w.row(w.id(n), n, ""))
-				if n%4 != 0 {
-					w.staying = append(w.staying, w.id(n))
-				}
-			}
-			w.installed.ImportCSV("perks", walkHeader+text.String())
-			server := w.installed.Start()
-			w.url, w.token = server.URL, w.installed.Token(server.URL)
-			for _, order := range walkOrders {
-				w.walk(order)
-			}
-		})
-	}
+		}
+		w.installed.ImportCSV("perks", walkHeader+text.String())
+		server := w.installed.Start()
+		w.url, w.token = server.URL, w.installed.Token(server.URL)
+		for _, order := range walkOrders {
+			w.walk(order)
+		}
+	})
 }
 
 // walk follows the list in one order. The writes are spread over it: the next begins after that many pages, and the
