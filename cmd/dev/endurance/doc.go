@@ -9,6 +9,9 @@
 // failure prints the first response that contradicts the others, and writes the history to a page for a browser. These
 // tests are in the files whose names begin with history.
 //
+// While many redeem perks and perksd is killed, others change the stock: nothing is oversold, no unit is lost, and the
+// audit log has each change once. These tests are in stock_test.go.
+//
 // perksctl perk redeem --file does every row once, whatever ends the program, the network or the server in the middle
 // of it. Its servers are perksd's own, and one that is not ours: it has never heard of idempotency keys and makes a
 // redemption of everything that it is sent. These tests are in the files whose names begin with bulk.

@@ -17,14 +17,16 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// load redeems the perk "rush" continuously from several workers, each time for another user. A worker that gets no
-// reply retries with the same idempotency key at the next server, until there is one.
+// load redeems perks continuously from several workers, each time for another user. A worker that gets no reply retries
+// with the same idempotency key at the next server, until there is one.
 type load struct {
 	*testing.T
+	perks    []string // one after the other
 	servers  atomic.Pointer[[]*programs.Server]
 	redeemer *redeemer
 	replies  *replies
-	events   *eventReaders
+	events   *eventReaders         // or nil
+	made     chan<- api.Redemption // some of those that were acknowledged; or nil
 
 	begun   atomic.Int64 // attempts, not counting retries
 	stop    chan struct{}
@@ -38,53 +40,76 @@ const (
 	retryPace   = 50 * time.Millisecond
 )
 
-// startLoad redeems until finish.
+// startLoad redeems the perk "rush" until finish.
 func startLoad(t *testing.T, i *programs.Installation, servers ...*programs.Server) *load {
 	t.Helper()
 	i.ImportCSV("users", usersCSV(loadUsers))
 	i.ImportCSV("perks", perkCSV("rush", loadUsers))
-	l := &load{T: t, redeemer: newRedeemer(t, i.Token(servers[0].URL), 2*loadWorkers), replies: newReplies(),
-		stop: make(chan struct{})}
-	own := slices.Clone(servers)
-	l.servers.Store(&own)
+	l := newLoad(t, i.Token(servers[0].URL), 2*loadWorkers, servers)
 	l.events = followEvents(t, l.redeemer.token, servers)
-	for n := range loadWorkers {
-		l.working.Go(func() { l.work(n) })
-	}
+	l.start(loadWorkers, loadPace, l.redeemNext)
 	return l
 }
 
-func (l *load) work(worker int) {
-	pace := time.NewTicker(loadPace)
-	defer pace.Stop()
-	for {
-		select {
-		case <-l.stop:
-			return
-		case <-pace.C:
-		}
-		if err := l.redeemUntilReply(l.nextAttempt(), worker); err != nil {
-			l.Error(err)
-			return
-		}
+// newLoad has no workers yet. Their users are those of usersCSV.
+func newLoad(t *testing.T, token string, connections int, servers []*programs.Server) *load {
+	l := &load{T: t, perks: []string{"rush"}, redeemer: newRedeemer(t, token, connections), replies: newReplies(),
+		stop: make(chan struct{})}
+	own := slices.Clone(servers)
+	l.servers.Store(&own)
+	return l
+}
+
+// start starts workers, each of which works at the pace until finish.
+func (l *load) start(workers int, pace time.Duration, work func(worker int) error) {
+	for n := range workers {
+		l.working.Go(func() {
+			pace := time.NewTicker(pace)
+			defer pace.Stop()
+			for {
+				select {
+				case <-l.stop:
+					return
+				case <-pace.C:
+				}
+				if err := work(n); err != nil {
+					l.Error(err)
+					return
+				}
+			}
+		})
 	}
 }
 
+func (l *load) redeemNext(worker int) error { return l.redeemUntilReply(l.nextAttempt(), worker) }
+
 // nextAttempt returns an attempt for a user who has none yet.
 func (l *load) nextAttempt() attempt {
-	user := userNumber(int(l.begun.Add(1)) - 1)
-	return attempt{perk: "rush", user: user, key: "key-of-" + user}
+	n := int(l.begun.Add(1)) - 1
+	return attempt{perk: l.perks[n%len(l.perks)], user: userNumber(n), key: "key-of-" + userNumber(n)}
 }
 
 // redeemUntilReply tries the servers one by one, starting with the given one.
 func (l *load) redeemUntilReply(a attempt, first int) error {
+	answer := untilReply(l, first, func(url string) (reply, error) { return l.redeemer.redeem(url, a) })
+	if answer.status == http.StatusCreated {
+		select {
+		case l.made <- answer.made:
+		default:
+		}
+	}
+	return l.replies.record(a, answer)
+}
+
+// untilReply sends a request to the servers one by one, starting with the given one, until it gets a reply.
+func untilReply[R any](l *load, first int, send func(url string) (R, error)) R {
 	pace := time.NewTicker(retryPace)
 	defer pace.Stop()
 	for try := first; ; try++ {
 		servers := *l.servers.Load()
-		answer, err := l.redeemer.redeem(servers[try%len(servers)].URL, a)
+		answer, err := send(servers[try%len(servers)].URL)
 		if err == nil {
-			return l.replies.record(a, answer)
+			return answer
 		}
 		<-pace.C
 	}
@@ -94,7 +119,9 @@ func (l *load) redeemUntilReply(a attempt, first int) error {
 func (l *load) move(servers []*programs.Server) {
 	moved := slices.Clone(servers)
 	l.servers.Store(&moved)
-	l.events.move(moved)
+	if l.events != nil {
+		l.events.move(moved)
+	}
 }
 
 // awaitReplies waits until that many more redemptions are acknowledged.

@@ -168,13 +168,18 @@ func (i *Installation) Client(name string, flags ...string) (id, secret string) 
 // Redemptions reads the database, beside servers that may be running.
 func (i *Installation) Redemptions() []api.RedemptionRecord {
 	i.t.Helper()
-	var all []api.RedemptionRecord
-	for line := range strings.Lines(i.Must("", "export", "redemptions", "-o", "jsonl")) {
-		var r api.RedemptionRecord
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
+	return Lines[api.RedemptionRecord](i, "export", "redemptions")
+}
+
+// Lines runs a command that prints JSON lines, and returns them.
+func Lines[T any](i *Installation, args ...string) (all []T) {
+	i.t.Helper()
+	for line := range strings.Lines(i.Must("", append(args, "-o", "jsonl")...)) {
+		var record T
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
 			i.t.Fatal(err)
 		}
-		all = append(all, r)
+		all = append(all, record)
 	}
 	return all
 }
