@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/perks/api"
 	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server"
 	"example.com/perks/server/servertest"
@@ -90,11 +91,13 @@ func TestServeAnswersUntilItIsStopped(t *testing.T) {
 func TestServeFlagsReachTheServer(t *testing.T) {
 	o := newOperator(t)
 	secret := o.newClient("acme")
+	o.must("client", "update", "acme", "--actors")
 	sandbox := servertest.DatabaseAddress(t)
 	o.must("import", "perks", "--database", sandbox, o.file("perks.csv", importable["perks"]))
 	o.env["PERKSD_TOKEN_TTL"] = "5m"
 	o.env["PERKSD_CREATE_USERS"] = "true"
-	s, stop := o.serve("--sandbox-database", sandbox, "--hourly", "--rate-limit", "1/s", "--log-format", "json")
+	s, stop := o.serve("--sandbox-database", sandbox, "--hourly", "--rate-limit", "1/s", "--log-format", "json",
+		"--four-eyes")
 	token := programs.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
 	again := programs.TokenOf(t, http.DefaultClient, s.url, "acme", secret)
 	if sameHour := token.ExpiresAt.Equal(again.ExpiresAt); sameHour && token.AccessToken != again.AccessToken {
@@ -103,9 +106,13 @@ func TestServeFlagsReachTheServer(t *testing.T) {
 	if token.ExpiresIn > int((65 * time.Minute).Seconds()) {
 		t.Errorf("PERKSD_TOKEN_TTL=5m: the token is valid for %d s", token.ExpiresIn)
 	}
-	if status := programs.StatusOf(t, s.url+"/v2/sandbox/partners/perks/tea",
-		token.AccessToken); status != http.StatusOK {
-		t.Errorf("--sandbox-database: status %d", status)
+	response, body, err := programs.Send(http.DefaultClient, http.MethodGet, s.url+"/v2/sandbox/partners/perks/tea",
+		token.AccessToken, "", map[string]string{api.HeaderActor: "ann"})
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("--sandbox-database: %s, %v", body, err)
+	}
+	if header := response.Header; header.Get(api.HeaderFourEyes) != "on" || header.Get(api.HeaderActor) != "ann" {
+		t.Errorf("--four-eyes, client update --actors: %v", header)
 	}
 	if status := programs.StatusOf(t, s.url+"/v2/partners/perks/users/nobody",
 		token.AccessToken); status != http.StatusOK {
