@@ -157,10 +157,12 @@ func TestOfTwoLargeImportsTheLaterIsDone(t *testing.T) {
 			importMany(t, one, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
 			var n, m atomic.Int64
 			var otherErr error
+			ended := make(chan struct{}) // by a goroutine of database/sql, if that is who waits
 			_, err := one.ImportPerks(betweenSlices{t.Context(), func() {
 				if n.Add(1) != first {
 					return
 				}
+				defer close(ended)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				_, otherErr = other.ImportPerks(betweenSlices{ctx, func() {
@@ -169,6 +171,7 @@ func TestOfTwoLargeImportsTheLaterIsDone(t *testing.T) {
 					}
 				}}, manyPerks(0, manyMore, 3), nil, store.Operator, asOf)
 			}}, manyPerks(0, manyMore, 2), nil, store.Operator, asOf)
+			<-ended
 			if !isOvertaken(err) {
 				t.Errorf("%d, %d: the first import returned %v", first, second, err)
 			}

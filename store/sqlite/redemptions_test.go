@@ -13,6 +13,7 @@ import (
 func TestListsOfRedemptionsAreReadOnIndexes(t *testing.T) {
 	db := openTemporary(t)
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ticket := api.MetadataFilter("").With("ticket", "4711")
 	for _, test := range []struct {
 		query store.RedemptionQuery
 		index string
@@ -36,6 +37,9 @@ func TestListsOfRedemptionsAreReadOnIndexes(t *testing.T) {
 			"redemptions_not_approved (status=? AND voided=? AND redeemed_at"},
 		{redeemedIf(api.RedemptionFilter{PerkID: "tea", Status: api.StatusRejected}),
 			"redemptions_not_approved_of_perk (perk=? AND status=? AND voided=?"},
+		{redeemedIf(api.RedemptionFilter{Metadata: ticket}), "m USING PRIMARY KEY (key=? AND value=?"},
+		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{Metadata: ticket, Actor: "ann",
+			Status: api.StatusPending, Since: noon}}, "m USING PRIMARY KEY (key=? AND value=? AND redeemed_at>?"},
 		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}},
 			"redemptions_not_approved_of_client (client_id=? AND status=? AND voided=?"},
 	} {
