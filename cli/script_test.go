@@ -89,7 +89,10 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
-			server := servertest.Start(t, func(c *server.Config) { c.SearchMetadata = []string{"ticket", "till"} })
+			server := servertest.Start(t, func(c *server.Config) {
+				c.SearchMetadata = []string{"ticket", "till"}
+				c.FourEyes = strings.HasSuffix(env.WorkDir, "-foureyes") // in that script
+			})
 			env.Values["server"] = server
 			for name, value := range seed(server) {
 				env.Setenv(name, value)

@@ -8,9 +8,9 @@ import (
 
 // desk has a zebra tour that one user redeems, a ride that needs approval, a photo that is sold out, and a walk nearby
 // that has "zebra" in its description alone.
-func desk(t *testing.T) *fixture {
+func desk(t *testing.T, flags ...string) *fixture {
 	t.Helper()
-	d := loggedIn(t)
+	d := loggedIn(t, flags...)
 	var users strings.Builder
 	users.WriteString("id\nzoe\n")
 	for i := range 20 {
@@ -145,4 +145,40 @@ func TestALeadTopsUpAPerk(t *testing.T) {
 		z                => Undo this in perk photo? | - Zebra photos | + Zebra photo
 		ctrl+s           => Undone in perk photo: title.
 		q                => exited with 0 | ready>`)
+}
+
+// TestFourEyesSeeWhatTwoPeopleAtOneClientRedeem logs in as ann at a shared client, who cannot approve what she has
+// redeemed; bob can. The history says who of them changed a perk.
+func TestFourEyesSeeWhatTwoPeopleAtOneClientRedeem(t *testing.T) {
+	t.Parallel()
+	d := desk(t, "--four-eyes")
+	till, err := d.NewClient(t.Context(), "till", "--actors", "--scope",
+		"perks:read,perks:redeem,perks:write,redemptions:read,redemptions:decide,redemptions:void")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := d.window(t, 120, 36)
+	w.play(`
+		run: perksctl tui => find: words | live
+		L => Log in | > Secret
+		up up ctrl+u "till" tab tab "$secret" enter => > Your name | Say who you are.
+		ctrl+u "ann" enter => Done: Logged in. | ann at till`, "$secret", till.Secret)
+	d.must("perksctl", "perk", "redeem", "ride", "--user", "zoe")
+	d.must("perksctl", "perk", "update", "tour", "--title", "Zebra tours")
+	w.play(`
+		4 => Redemptions 1 | Zebra ride | pending | ann
+		a => ann redeemed it, and four eyes must see it: ask somebody else to approve it. | ≠ Approve Zebra ride
+		x => Reject Zebra ride for zoe?
+		esc => Redemptions 1 | ≠ Reject Zebra ride
+		q => exited with 0 | ready>
+		run: PERKSCTL_ACTOR=bob perksctl tui => find: words | bob at till
+		4 => Redemptions 1 | pending
+		a => Approve Zebra ride for zoe?
+		y => 1 redemption approved.
+		enter => of user zoe | approved | by bob at till
+		esc => User zoe
+		1 / "zebra tours" enter => Perks 1
+		enter => Perk Zebra tours
+		h => History | ann at till | Zebra tour → Zebra tours
+		q => exited with 0 | ready>`)
 }

@@ -23,15 +23,15 @@ type fixture struct {
 	secret  string
 }
 
-// loggedIn is a fixture whose user has logged in.
-func loggedIn(t *testing.T) *fixture {
+// loggedIn is a fixture whose user has logged in. The flags are those of perksd serve.
+func loggedIn(t *testing.T, flags ...string) *fixture {
 	t.Helper()
-	d := newFixture(t)
+	d := newFixture(t, flags...)
 	d.logIn()
 	return d
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t *testing.T, flags ...string) *fixture {
 	t.Helper()
 	d := &fixture{Workspace: programs.Workspace{Programs: binaries(t), Dir: t.TempDir()}, t: t, id: "demo"}
 	created, err := d.NewClient(t.Context(), d.id)
@@ -41,7 +41,7 @@ func newFixture(t *testing.T) *fixture {
 	d.secret = created.Secret
 	d.must("perksd", "demo-data", "--perks", "60", "--users", "10", "--properties", "3", "--redemptions", "0",
 		"--owner", d.id)
-	server, err := d.Serve()
+	server, err := d.Serve(flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
