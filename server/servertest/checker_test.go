@@ -143,7 +143,7 @@ func TestCheckerAcceptsOnlyDescribedExchanges(t *testing.T) {
 		{"an unknown status", "GET", "/v2/partners/perks/a", "", "", answer{202, nil, perk},
 			[]string{"GET /v2/partners/perks/a", "202", "status is not described"}},
 		{"an extra field", "GET", "/v2/partners/perks/a", "", "",
-			answer{200, nil, strings.Replace(perk, "{", `{"stock":1,`, 1)}, []string{"stock"}},
+			answer{200, nil, strings.Replace(perk, "{", `{"margin":1,`, 1)}, []string{"margin"}},
 		{"a missing field", "GET", "/v2/partners/perks/a", "", "",
 			answer{200, nil, strings.Replace(perk, `"city":"A",`, "", 1)}, []string{"city"}},
 		{"a null that must not be", "GET", "/v2/partners/perks/a", "", "",
