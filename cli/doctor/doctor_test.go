@@ -20,6 +20,7 @@ import (
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 	"example.com/perks/server/servertest"
+	"example.com/perks/store"
 )
 
 // fixture is an environment and a configuration directory for perksctl doctor.
@@ -92,6 +93,23 @@ func (r report) wantCode(code int) {
 	r.t.Helper()
 	if got := output.ExitCode(r.err); got != code {
 		r.t.Errorf("exit code %d (%v), want %d", got, r.err, code)
+	}
+}
+
+func TestCredentialsSayWhoMayBeNamed(t *testing.T) {
+	server := servertest.Start(t)
+	id, secret := server.Client()
+	desk, deskSecret := server.ClientWith(func(c *store.Client) { c.NamesActors = true })
+	for _, test := range []struct{ id, secret, name, outcome, found, advice string }{
+		{desk, deskSecret, "ann", ok, `kept under the name "ann"`, ""},
+		{desk, deskSecret, "", ok, "The client may say who sits at it", ""},
+		{id, secret, "ann", warning, `does not say that the client may name "ann"`,
+			"'perksd client update " + id + " --actors'"},
+		{id, secret, "", ok, "issued a token to " + id, ""},
+	} {
+		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, test.id, session.EnvClientSecret, test.secret,
+			session.EnvActor, test.name).diagnosis())
+		r.want("credentials", test.outcome, test.found, test.advice)
 	}
 }
 

@@ -283,8 +283,19 @@ func (d *diagnosis) checkCredentials(ctx context.Context) finding {
 		return fine("The token comes from %s. The check of perks shows whether the server accepts it.",
 			session.EnvToken)
 	}
-	return fine("The server issued a token to %s, valid until %s.", d.connection.ClientID,
+	id, name := d.connection.ClientID, d.connection.Actor
+	found := fmt.Sprintf("The server issued a token to %s, valid until %s.", id,
 		token.ExpiresAt.UTC().Format(time.RFC3339))
+	switch {
+	case name != "" && !token.NamesActors:
+		return warn("Ask the operator to run 'perksd client update "+id+" --actors', or log in with --actor ''",
+			"%s It does not say that the client may name %q, and may refuse its requests.", found, name)
+	case name != "":
+		found += fmt.Sprintf(" What you do is kept under the name %q.", name)
+	case token.NamesActors:
+		found += " The client may say who sits at it: log in with --actor NAME, or set " + session.EnvActor + "."
+	}
+	return fine("%s", found)
 }
 
 // commandsOf is the commands that need each scope.

@@ -199,8 +199,9 @@ func (s *Session) Logout(ctx context.Context, key SecretKey) (Deleted, error) {
 // Token is a token that can be used now, as the file keeps it for later commands.
 type Token struct {
 	AccessToken string    `json:"access_token"`
-	ExpiresAt   time.Time `json:"expires_at"`      // zero if that is not known
-	Scope       string    `json:"scope,omitempty"` // as the server wrote it; "" if it does not say
+	ExpiresAt   time.Time `json:"expires_at"`       // zero if that is not known
+	Scope       string    `json:"scope,omitempty"`  // as the server wrote it; "" if it does not say
+	NamesActors bool      `json:"actors,omitempty"` // the client may say who sits at it
 	Check       string    `json:"check,omitempty"`
 }
 
@@ -368,7 +369,8 @@ func (c *tokenCache) local(token api.Token) Token {
 	if token.ExpiresIn > 0 {
 		expires = c.now().Add(time.Duration(token.ExpiresIn) * time.Second)
 	}
-	return Token{AccessToken: token.AccessToken, ExpiresAt: expires, Scope: token.Scope, Check: c.check}
+	return Token{AccessToken: token.AccessToken, ExpiresAt: expires, Scope: token.Scope,
+		NamesActors: token.NamesActors, Check: c.check}
 }
 
 func (c *tokenCache) fresh(token Token) bool {
