@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"example.com/perks/api"
 	"example.com/perks/store"
 	"example.com/perks/store/storetest"
@@ -22,7 +24,9 @@ func current(t *testing.T, db *DB, batch []*queuedAttempt) map[string]*eligibili
 	for _, w := range batch {
 		attempts = append(attempts, w.attempt)
 	}
-	found := must(lockAndRead(t.Context(), conn, nil, attempts, true))(t)
+	b := &pgx.Batch{}
+	queueBegin(b, nil)
+	found := must(lockAndRead(t.Context(), conn, b, attempts, true))(t)
 	must(conn.Exec(t.Context(), `ROLLBACK`))(t)
 	for _, attempt := range attempts {
 		if found.perks[attempt.PerkID] == nil {
