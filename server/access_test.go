@@ -180,6 +180,13 @@ func (w *accessFixture) callers() []caller {
 		bearing("sandbox only", w.sandboxOnly, granted(api.AllScopes()...).but(isLive)),
 		bearing("no scope", good.with("scope", "").signed(key), granted()),
 
+		// Who sits at the client, in the header of its own.
+		naming("a name, of a client that may say it", w.issued, "Zoë / till 2", everyone),
+		naming("a name, of a client that may not", w.other, "Zoë", answering("401", "403")),
+		naming("a name that is too long", w.issued, strings.Repeat("宽", 101), answering("401", "400")),
+		naming("a name that turns the text around", w.issued, "a\u202eb", answering("401", "400")),
+		naming("a name without a token", "", "Zoë", nobody),
+
 		// Other spellings.
 		saying("the scheme in lower case", "bearer "+good.signed(key), everyone),
 		saying("two spaces", "Bearer  "+good.signed(key), everyone),
@@ -217,6 +224,14 @@ func saying(name, authorization string, answers answers) caller {
 
 func bearing(name, token string, answers answers) caller {
 	return saying(name, "Bearer "+token, answers)
+}
+
+func naming(name, token, actor string, answers answers) caller {
+	return caller{name, func(r *http.Request) {
+		if r.Header.Set(api.HeaderActor, actor); token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+	}, answers}
 }
 
 func basic(name, id, secret string, answers answers) caller {
@@ -278,7 +293,7 @@ func newAccessFixture(t *testing.T) *accessFixture {
 	w.key = key.Secret
 	w.clock.Advance(time.Hour)
 
-	w.owner, w.ownerSecret = s.Client()
+	w.owner, w.ownerSecret = s.ClientWith(func(c *store.Client) { c.NamesActors = true })
 	w.issued = s.TokenFor(w.owner, w.ownerSecret)
 	w.good = forgeryOf(t, w.issued)
 	w.other = s.Token()
