@@ -179,12 +179,11 @@ func TestAStandbyThatHangsOrDiesIsLeftWithoutAnError(t *testing.T) {
 
 func TestOnlyStandbysOfTheSameDatabaseAreRead(t *testing.T) {
 	p := newPair(t)
-	p.await(p.addPerk("old"), true)
-
 	other := startServer(t, storetest.PostgresOptions{})
 	noError(t, p.primary.CreateDatabase(t.Context(), "other"))
 	db := must(Open(t.Context(), p.primary.DSN("other"), Options{}))(t)
 	noError(t, db.Close())
+	p.await(p.addPerk("old"), true) // then the standby has the other database too
 	for name, test := range map[string]struct {
 		standbys string
 		why      string
