@@ -49,7 +49,7 @@ func TestFilterFieldsRoundTrip(t *testing.T) {
 		api.PerkFilter{Near: &api.Circle{RadiusKM: api.MaxRadiusKM}})
 	requireRoundTrip(t, api.RedemptionFilterFields,
 		func(p *api.Parameters) api.RedemptionFilter { return p.RedemptionFilter(nil) }, ofRedemptions)
-	requireRoundTrip(t, api.RefusedFilterFields, (*api.Parameters).RefusedFilter, api.RefusedFilter{PerkID: "tea",
+	requireRoundTrip(t, api.RefusedFilterFields(), (*api.Parameters).RefusedFilter, api.RefusedFilter{PerkID: "tea",
 		UserID: "ann", Reason: api.CodeSoldOut, Actor: "Alice", Since: ofRedemptions.Since, Own: true})
 	requireRoundTrip(t, api.PropertyFilterFields, (*api.Parameters).PropertyFilter,
 		api.PropertyFilter{Query: "garden", City: "York", MinPrice: new(price(t, "99.50")),

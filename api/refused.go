@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/url"
+	"sync"
 	"time"
 )
 
@@ -42,38 +43,40 @@ type RefusedFilter struct {
 	Own            bool      // only those of the caller
 }
 
-// RefusedFilterFields is every field.
-var RefusedFilterFields = []FilterField[RefusedFilter]{
-	judged(textFilter("perk", "perk", "Perk", "(id)", "only refusals of this `perk`",
-		func(f *RefusedFilter) *string { return &f.PerkID }),
-		func(f RefusedFilter, r *RefusedRedemption) Fit { return sameText(f.PerkID, r.PerkID) }),
-	judged(textFilter("user", "user", "User", "(id)", "the `id` of the user",
-		func(f *RefusedFilter) *string { return &f.UserID }),
-		func(f RefusedFilter, r *RefusedRedemption) Fit { return sameText(f.UserID, r.UserID) }),
-	judged(choiceFilter("reason", "Reason", "with --refused, only those refused for this `reason`: ", RefusalCodes(),
-		func(f *RefusedFilter) *Code { return &f.Reason }),
-		func(f RefusedFilter, r *RefusedRedemption) Fit { return sameText(string(f.Reason), string(r.Code)) }),
-	judged(textFilter("actor", "actor", "Actor", "(name)", "only refusals to the `name` at the client",
-		func(f *RefusedFilter) *string { return &f.Actor }),
-		func(f RefusedFilter, r *RefusedRedemption) Fit { return sameText(f.Actor, orEmpty(r.Actor)) }),
-	judged(timeFilter("since", "only those refused at this `TIME` or later",
-		func(f *RefusedFilter) *time.Time { return &f.Since }),
-		func(f RefusedFilter, r *RefusedRedemption) Fit {
-			return within(r.At.IsZero(), r.At.Add(tick).After(f.Since))
-		}),
-	judged(timeFilter("until", "only those refused before this `TIME`",
-		func(f *RefusedFilter) *time.Time { return &f.Until }),
-		func(f RefusedFilter, r *RefusedRedemption) Fit {
-			return within(r.At.IsZero(), r.At.Before(f.Until.Add(tick)))
-		}),
-	switchFilter("own", "own", "only those of the client that asks", func(f *RefusedFilter) *bool { return &f.Own }),
-}
+// RefusedFilterFields returns every field.
+var RefusedFilterFields = sync.OnceValue(func() []FilterField[RefusedFilter] {
+	return []FilterField[RefusedFilter]{
+		judged(textFilter("perk", "perk", "Perk", "(id)", "only refusals of this `perk`",
+			func(f *RefusedFilter) *string { return &f.PerkID }),
+			func(f RefusedFilter, r *RefusedRedemption) Fit { return sameText(f.PerkID, r.PerkID) }),
+		judged(textFilter("user", "user", "User", "(id)", "the `id` of the user",
+			func(f *RefusedFilter) *string { return &f.UserID }),
+			func(f RefusedFilter, r *RefusedRedemption) Fit { return sameText(f.UserID, r.UserID) }),
+		judged(choiceFilter("reason", "Reason", "with --refused, only those refused for this `reason`: ", RefusalCodes(),
+			func(f *RefusedFilter) *Code { return &f.Reason }),
+			func(f RefusedFilter, r *RefusedRedemption) Fit { return sameText(string(f.Reason), string(r.Code)) }),
+		judged(textFilter("actor", "actor", "Actor", "(name)", "only refusals to the `name` at the client",
+			func(f *RefusedFilter) *string { return &f.Actor }),
+			func(f RefusedFilter, r *RefusedRedemption) Fit { return sameText(f.Actor, orEmpty(r.Actor)) }),
+		judged(timeFilter("since", "only those refused at this `TIME` or later",
+			func(f *RefusedFilter) *time.Time { return &f.Since }),
+			func(f RefusedFilter, r *RefusedRedemption) Fit {
+				return within(r.At.IsZero(), r.At.Add(tick).After(f.Since))
+			}),
+		judged(timeFilter("until", "only those refused before this `TIME`",
+			func(f *RefusedFilter) *time.Time { return &f.Until }),
+			func(f RefusedFilter, r *RefusedRedemption) Fit {
+				return within(r.At.IsZero(), r.At.Before(f.Until.Add(tick)))
+			}),
+		switchFilter("own", "own", "only those of the client that asks", func(f *RefusedFilter) *bool { return &f.Own }),
+	}
+})
 
 // RefusedSortFields returns the fields that refused redemptions can be sorted by.
 func RefusedSortFields() []string { return []string{"at"} }
 
 // Values returns the filter as URL parameters. Equal filters have equal values.
-func (f RefusedFilter) Values() url.Values { return filterValues(RefusedFilterFields, f) }
+func (f RefusedFilter) Values() url.Values { return filterValues(RefusedFilterFields(), f) }
 
 // Problem returns the name of a parameter that contradicts another one, and what is wrong with it, or "".
 func (f RefusedFilter) Problem() (name, problem string) {
@@ -82,7 +85,7 @@ func (f RefusedFilter) Problem() (name, problem string) {
 
 // RefusedFilter reads the parameters that select refused redemptions.
 func (p *Parameters) RefusedFilter() (f RefusedFilter) {
-	readFilter(p, RefusedFilterFields, &f)
+	readFilter(p, RefusedFilterFields(), &f)
 	p.Fields.check(f.Problem())
 	return f
 }

@@ -47,6 +47,7 @@ func newList(s *session.Session) *cobra.Command {
 	var metadata []string
 	var isRefused bool
 	var onlyRefused []api.FilterField[api.RefusedFilter]
+	refused := refusals()
 	made := list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		Fields: api.RedemptionFilterFields, Sort: api.RedemptionRecordSortFields(), View: view,
 		Query:  "only redemptions that this `text` asks for, such as \"pending user:alice\"",
@@ -117,20 +118,22 @@ func newList(s *session.Session) *cobra.Command {
 	})
 }
 
-// refused is the list of refused redemptions.
-var refused = list.Kind[api.RefusedFilter, api.RefusedRedemption]{
-	Fields: api.RefusedFilterFields, Sort: api.RefusedSortFields(),
-	View: output.View{
-		Columns: []string{"at", "user_id", "perk_id", "code", "message", "client_id", "actor"},
-		Least:   []string{"actor", "client_id", "message"}, ID: "at",
-	},
-	Check: func(filter api.RefusedFilter) error {
-		if _, problem := filter.Problem(); problem != "" {
-			return command.Usagef("--until must be later than --since.")
-		}
-		return nil
-	},
-	Pages: (*client.Client).RefusedPages,
+// refusals returns the list of refused redemptions.
+func refusals() list.Kind[api.RefusedFilter, api.RefusedRedemption] {
+	return list.Kind[api.RefusedFilter, api.RefusedRedemption]{
+		Fields: api.RefusedFilterFields(), Sort: api.RefusedSortFields(),
+		View: output.View{
+			Columns: []string{"at", "user_id", "perk_id", "code", "message", "client_id", "actor"},
+			Least:   []string{"actor", "client_id", "message"}, ID: "at",
+		},
+		Check: func(filter api.RefusedFilter) error {
+			if _, problem := filter.Problem(); problem != "" {
+				return command.Usagef("--until must be later than --since.")
+			}
+			return nil
+		},
+		Pages: (*client.Client).RefusedPages,
+	}
 }
 
 // versioned is a redemption with its ETag, which guards a decision.
