@@ -123,6 +123,7 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 		{"GET /nothing", "", "", 404, api.CodeNotFound, ""},
 		{"PUT /get-property/1", "", "", 405, api.CodeMethodNotAllowed, ""},
 		{"PUT /partners/perks/tea", "", "", 405, api.CodeMethodNotAllowed, ""},
+		{"PATCH /partners/perks/categories", "{}", "", 405, api.CodeMethodNotAllowed, ""},
 		{"GET /get-property/1/redeem", "", "", 404, api.CodeNotFound, ""},
 		{"PUT /get-property/1/redeem", "", "", 404, api.CodeNotFound, ""},
 		{"POST /partners/perks//redeem", alice, "", 404, api.CodeNotFound, ""},
