@@ -116,6 +116,7 @@ func TestScripts(t *testing.T) {
 				ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 			},
 			"no-secrets": noSecrets,
+			"indexed":    indexed,
 		},
 		RequireUniqueNames: true,
 	})
@@ -270,6 +271,16 @@ func logIn(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(ts.Exec("perksctl", "auth", "login", "--api-url", ts.Getenv("API_URL"), "--client-id",
 		ts.Getenv("CLIENT")))
 	ts.Setenv("PERKSCTL_CLIENT_SECRET", "")
+}
+
+// indexed waits until no list by metadata may lack redemptions.
+func indexed(ts *testscript.TestScript, _ bool, _ []string) {
+	server := ts.Value("server").(*servertest.Server)
+	token := server.Token(api.ScopeRedemptionsRead)
+	for isIndexed := false; !isIndexed; {
+		response, _ := server.Get(token, server.LiveURL()+"/redemptions?metadata.ticket=1")
+		isIndexed = response.Header.Get(api.HeaderIndexed) == ""
+	}
 }
 
 func noSecrets(ts *testscript.TestScript, _ bool, files []string) {
