@@ -47,7 +47,7 @@ const rotationWorkers = 4
 // rotation.
 func TestARotationUnderLoadFailsNoRequest(t *testing.T) {
 	overEachStore(t, func(t *testing.T, i *programs.Installation, servers int) {
-		rotations := 2
+		rotations := 1
 		if isLong() {
 			rotations = 60 // 5 minutes
 		}

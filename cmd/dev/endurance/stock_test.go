@@ -58,7 +58,7 @@ const (
 
 func TestStockIsExactWhileItChanges(t *testing.T) {
 	overEachStore(t, func(t *testing.T, i *programs.Installation, servers int) {
-		lasts, between := 10*time.Second, 150
+		lasts, between := 3*time.Second, 60
 		if isLong() {
 			lasts, between = 5*time.Minute, 1000
 		}
