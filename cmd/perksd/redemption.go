@@ -13,9 +13,13 @@ import (
 )
 
 var redemptionTable = table[api.RedemptionRecord]{
-	columns: []string{"ID", "PERK", "USER", "STATUS", "REDEEMED_AT", "CLIENT"},
+	columns: []string{"ID", "PERK", "USER", "STATUS", "REDEEMED_AT", "CLIENT", "ACTOR"},
 	cells: func(r api.RedemptionRecord) []string {
-		return []string{r.ID, r.PerkID, r.UserID, string(r.Status), timeText(r.RedeemedAt), r.ClientID}
+		actor := "-"
+		if r.Actor != nil {
+			actor = *r.Actor
+		}
+		return []string{r.ID, r.PerkID, r.UserID, string(r.Status), timeText(r.RedeemedAt), r.ClientID, actor}
 	},
 }
 

@@ -57,6 +57,9 @@ const breakAfter = 40
 // followEvents follows from now on until check.
 func followEvents(t *testing.T, token string, servers []*programs.Server) *eventReaders {
 	t.Helper()
+	if _, err := perksctl(); err != nil { // building it takes longer than the readers may be silent
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	e := &eventReaders{T: t, token: token, stop: stop}
 	e.move(servers)

@@ -76,6 +76,7 @@ func TestStockIsExactWhileItChanges(t *testing.T) {
 			r.check(restarted[0])
 			r.move(restarted)
 		}
+		eventually(t, atLast, "the stock is added to and set", func() bool { return r.hasMade("add") && r.hasMade("set") })
 		r.finish()
 		r.checkAll()
 	})
@@ -147,6 +148,18 @@ func (r *stockRun) changeStock(worker int) error {
 		c.left = &left
 	}
 	return err
+}
+
+// hasMade tells whether a change of this kind was acknowledged.
+func (r *stockRun) hasMade(field string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.changes {
+		if c.field == field && c.left != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // decide leaves some redemptions as they are, of which the pending ones expire.
