@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -285,9 +286,11 @@ func TestEveryStateFits(t *testing.T) {
 // TestTheSandboxHasNoProperties checks that a change meant for the sandbox does not reach the live property of the same
 // id.
 func TestTheSandboxHasNoProperties(t *testing.T) {
-	requested := false
+	var requested atomic.Bool
 	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requested = requested || strings.Contains(r.URL.Path, "propert")
+		if strings.Contains(r.URL.Path, "propert") {
+			requested.Store(true)
+		}
 		w.Write([]byte(`{"data":[]}`))
 	}))
 	d.Settle()
@@ -305,7 +308,7 @@ func TestTheSandboxHasNoProperties(t *testing.T) {
 	d.Elapse(time.Second)
 	d.Press("enter")
 	d.See("Open: not possible now.")
-	if requested || d.App.Overlay() != nil {
+	if requested.Load() || d.App.Overlay() != nil {
 		t.Errorf("a property was requested:\n%s", d.Screen())
 	}
 }
