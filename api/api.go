@@ -31,13 +31,15 @@ const (
 	ScopeRedemptionsRead    Scope = "redemptions:read"     // the client's own
 	ScopeRedemptionsReadAll Scope = "redemptions:read-all" // those of all clients, with their metadata, and all users
 	ScopeRedemptionsVoid    Scope = "redemptions:void"     // take back approved ones that the client may read
+	ScopeWebhooksWrite      Scope = "webhooks:write"       // have events sent to the client's own addresses
 )
 
 // AllScopes returns every scope, in the order used everywhere.
 func AllScopes() Scopes {
 	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePerksWrite, ScopePropertiesCreate,
 		ScopePropertiesRead, ScopePropertiesWrite,
-		ScopeRedemptionsDecide, ScopeRedemptionsRead, ScopeRedemptionsReadAll, ScopeRedemptionsVoid}
+		ScopeRedemptionsDecide, ScopeRedemptionsRead, ScopeRedemptionsReadAll, ScopeRedemptionsVoid,
+		ScopeWebhooksWrite}
 }
 
 // DefaultScopes returns the scopes of a client for which none are named. They reach no record of another client that is

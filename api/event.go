@@ -21,13 +21,18 @@ const (
 	EventPerkChanged        EventType = "perk.changed"       // over the API, or by an import its stock or approval
 	EventPerkStockChanged   EventType = "perk.stock_changed" // over the API
 	EventPerksImported      EventType = "perks.imported"
+	EventWebhookDisabled    EventType = "webhook.disabled" // by the service; only the endpoint's client sees it
 )
+
+// EventWebhookTest is the type of what POST /webhooks/{id}/test sends. No list of events has it.
+const EventWebhookTest EventType = "webhook.test"
 
 // EventTypes returns every type.
 func EventTypes() []EventType {
 	return []EventType{EventRedemptionMade, EventRedemptionApproved, EventRedemptionRejected, EventRedemptionVoided,
 		EventPropertyCreated, EventPropertyChanged, EventPropertyDeleted, EventPropertyRestored,
-		EventPropertiesImported, EventPerkCreated, EventPerkChanged, EventPerkStockChanged, EventPerksImported}
+		EventPropertiesImported, EventPerkCreated, EventPerkChanged, EventPerkStockChanged, EventPerksImported,
+		EventWebhookDisabled}
 }
 
 // Event is one change that was committed.
@@ -36,7 +41,7 @@ type Event struct {
 	Type       EventType         `json:"type"`
 	At         time.Time         `json:"at"`
 	Actor      *string           `json:"actor"`      // who did it, as the client said; nil if it named nobody
-	Subject    string            `json:"subject"`    // such as "redemption/ID", "property/42", "perk/ID" or "perks"
+	Subject    string            `json:"subject"`    // such as "redemption/ID", "property/42", "perk/ID", "perks" or "webhook/ID"
 	Redemption *RedemptionRecord `json:"redemption"` // nil unless the event is about one
 	Property   *Property         `json:"property"`   // nil unless the event is about one; a deleted one as it was
 	Cursor     string            `json:"cursor"`     // the position after the event

@@ -43,6 +43,10 @@ func asWire(value any) any {
 		return value.wire()
 	case Event:
 		return value.wire()
+	case Webhook:
+		return value.wire()
+	case WebhookDelivery:
+		return value.wire()
 	case interface{ wirePage() Page[any] }:
 		return value.wirePage()
 	}
