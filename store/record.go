@@ -375,6 +375,11 @@ const (
 	ActionUpdateClient     = "client.update"
 	ActionRotateSigningKey = "key.rotate"
 	ActionDropSigningKey   = "key.drop"
+	ActionCreateWebhook    = "webhook.create"
+	ActionUpdateWebhook    = "webhook.update"
+	ActionRotateWebhook    = "webhook.rotate-secret"
+	ActionDisableWebhook   = "webhook.disable" // by the service
+	ActionDeleteWebhook    = "webhook.delete"
 	ActionResetSandbox     = "sandbox.reset"
 	ActionImportPerks      = "perks.import"
 	ActionImportCategories = "categories.import"

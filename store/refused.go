@@ -72,32 +72,40 @@ func (o Operations) ListRefused(ctx context.Context, query RefusedQuery) (List[R
 			if err != nil {
 				return list, err
 			}
-			if list.Total, err = One(q, ScanValue[int64], count, args); err != nil {
-				return list, err
-			}
-			list.Items, list.Total, list.IsMore = []Refused{}, min(list.Total, MaxCounted), list.Total > MaxCounted
-			per := query.Window.PerPage
-			for i := 0; i < len(pages) && len(list.Items) <= per; i++ {
-				args["take"] = per + 1 - len(list.Items)
-				more, err := All(q, scanRefused, pages[i], args)
-				if err != nil {
-					return list, err
-				}
-				list.Items = append(list.Items, more...)
-			}
-			if len(list.Items) > per {
-				list.Items = list.Items[:per]
-				last := list.Items[per-1]
-				list.Next = &Cursor{Values: []any{last.At}, ID: last.ID}
-			}
-			return list, nil
+			return readCounted(q, count, pages, args, query.Window, scanRefused,
+				func(r Refused) *Cursor { return &Cursor{Values: []any{r.At}, ID: r.ID} })
 		})
+}
+
+// readCounted reads a page, and counts up to MaxCounted. cursor returns the place after a record.
+func readCounted[T any](
+	q Querier, count string, pages []string, args Named, window Window, scan func(Scanner) (T, error),
+	cursor func(T) *Cursor,
+) (list List[T], err error) {
+	if list.Total, err = One(q, ScanValue[int64], count, args); err != nil {
+		return list, err
+	}
+	list.Items, list.Total, list.IsMore = []T{}, min(list.Total, MaxCounted), list.Total > MaxCounted
+	per := window.PerPage
+	for i := 0; i < len(pages) && len(list.Items) <= per; i++ {
+		args["take"] = per + 1 - len(list.Items)
+		more, err := All(q, scan, pages[i], args)
+		if err != nil {
+			return list, err
+		}
+		list.Items = append(list.Items, more...)
+	}
+	if len(list.Items) > per {
+		list.Items = list.Items[:per]
+		list.Next = cursor(list.Items[per-1])
+	}
+	return list, nil
 }
 
 // RefusedTexts returns the statement that counts the refused redemptions up to MaxCounted and one more, and the
 // statements whose results, one after the other, are the page, and begin the next one if there are more.
 func RefusedTexts(query RefusedQuery) (count string, pages []string, args Named, err error) {
-	conditions, args := []string{`true`}, Named{"counted": MaxCounted + 1, "skip": query.Window.Offset()}
+	conditions, args := []string{`true`}, Named{}
 	for _, is := range []struct {
 		condition, name string
 		value           any
@@ -115,20 +123,35 @@ func RefusedTexts(query RefusedQuery) (count string, pages []string, args Named,
 			conditions, args[is.name] = append(conditions, is.condition), is.value
 		}
 	}
-	from := ` FROM refused_redemptions AS f WHERE ` + strings.Join(conditions, ` AND `)
-	by, err := refusedOrder.By(query.Sort, false)
+	texts := countedTexts{refusedColumns, ` FROM refused_redemptions AS f WHERE ` + strings.Join(conditions, ` AND `),
+		refusedOrder}
+	return texts.build(args, query.Sort, query.Window, query.After)
+}
+
+// countedTexts are the parts of the statements for a list of which at most MaxCounted are counted.
+type countedTexts struct {
+	columns, from string // the latter ends with a condition
+	order         Order
+}
+
+// build returns what RefusedTexts does. args are those of from.
+func (t countedTexts) build(args Named, sort []api.SortKey, window Window, after *Cursor) (
+	count string, pages []string, all Named, err error,
+) {
+	args["counted"], args["skip"] = MaxCounted+1, window.Offset()
+	by, err := t.order.By(sort, false)
 	if err != nil {
 		return "", nil, nil, err
 	}
 	ranges := []string{`true`}
-	if query.After != nil {
+	if after != nil {
 		args["skip"] = int64(0)
-		ranges = refusedOrder.Ranges(query.Sort, query.After, args)
+		ranges = t.order.Ranges(sort, after, args)
 	}
 	for _, part := range ranges {
-		pages = append(pages, `SELECT `+refusedColumns+from+` AND (`+part+`) ORDER BY `+by+` LIMIT @take OFFSET @skip`)
+		pages = append(pages, `SELECT `+t.columns+t.from+` AND (`+part+`) ORDER BY `+by+` LIMIT @take OFFSET @skip`)
 	}
-	count = `SELECT count(*) FROM (SELECT 1` + from + ` ORDER BY ` + by + ` LIMIT @counted) AS counted`
+	count = `SELECT count(*) FROM (SELECT 1` + t.from + ` ORDER BY ` + by + ` LIMIT @counted) AS counted`
 	return count, pages, args, nil
 }
 

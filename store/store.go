@@ -29,6 +29,7 @@ type Store interface {
 	Redemptions
 	Properties
 	Credentials
+	Webhooks
 	Importer
 	Exporter
 	Sandbox
@@ -189,6 +190,47 @@ type Credentials interface {
 	// PurgeSigningKeys deletes the keys that expired before the instant and returns their number.
 	PurgeSigningKeys(ctx context.Context, before time.Time) (int64, error)
 	AuditLog
+}
+
+// Webhooks is where events are sent, and how far they have been. Each belongs to one client, whose id the methods take:
+// others do not find it. Changes have entries in the audit log.
+type Webhooks interface {
+	// CreateWebhook adds a webhook, which is enabled. It returns that of the same idempotency key as it is now, or
+	// IdempotencyKeyReused if its fingerprint differs. The error has CodeConflict if the client has api.MaxWebhooks, or
+	// if that of the key was deleted.
+	CreateWebhook(ctx context.Context, creation WebhookCreation) (CreatedWebhook, error)
+	// Webhook returns one webhook or WebhookNotFound.
+	Webhook(ctx context.Context, clientID, id string) (Webhook, error)
+	// ListWebhooks returns one page, the oldest first.
+	ListWebhooks(ctx context.Context, clientID string, window Window) (List[Webhook], error)
+	// UpdateWebhook stores the webhook as change leaves it, with an entry of the action that it returns, or writes
+	// nothing if that is "". When it enables it, what failed is due at once, as if it had never failed. change may be
+	// called more than once, and must not call the store. The error is WebhookNotFound, or that of change.
+	UpdateWebhook(ctx context.Context, clientID, id string, by Actor, at time.Time,
+		change func(*Webhook) (action string, err error)) (Webhook, error)
+	// DeleteWebhook deletes a webhook with all that is known of it, or returns WebhookNotFound.
+	DeleteWebhook(ctx context.Context, clientID, id string, by Actor, at time.Time) error
+
+	// AddWebhookDeliveries keeps what was sent. Those whose id is known are left out.
+	AddWebhookDeliveries(ctx context.Context, sent []api.WebhookDelivery) error
+	// ListWebhookDeliveries returns one page of what was sent. At most MaxCounted are counted.
+	ListWebhookDeliveries(ctx context.Context, query WebhookQuery) (List[api.WebhookDelivery], error)
+	// PurgeWebhookDeliveries deletes what was sent before the instant, and of each webhook what is more than
+	// api.MaxWebhookDeliveries, and returns their number.
+	PurgeWebhookDeliveries(ctx context.Context, before time.Time) (int64, error)
+
+	// HasWebhooks tells whether any webhook is enabled.
+	HasWebhooks(ctx context.Context) (bool, error)
+	// SyncWebhooks keeps what a server tells of its deliveries and takes webhooks for it, in one transaction. The
+	// progress of a webhook that the server does not hold is dropped.
+	SyncWebhooks(ctx context.Context, sync WebhookSync) (WebhookState, error)
+	// HeldWebhook returns any client's webhook, and its failures in their order, without their cursors.
+	HeldWebhook(ctx context.Context, id string) (Webhook, []WebhookFailure, error)
+	// WebhookFailureCursor returns the cursor of a failure, by its number.
+	WebhookFailureCursor(ctx context.Context, id string, number int64) (string, error)
+	// AuditEntry returns one entry as NextAudit does, but without its place. found is false if it was archived, or if
+	// its redemption was reset with the sandbox.
+	AuditEntry(ctx context.Context, key AuditKey) (entry AuditEntry, found bool, err error)
 }
 
 // AuditLog is who did what. New redemptions are entries too, derived from the redemptions.

@@ -42,6 +42,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"PropertyHistory", propertyHistoryTests},
 		{"Credentials", credentialTests},
 		{"IDs", idTests},
+		{"Webhooks", webhookTests},
 		{"Import", importTests},
 		{"ImportPartly", partialImportTests},
 		{"Audit", auditTests},
