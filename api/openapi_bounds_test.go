@@ -134,6 +134,11 @@ func TestDescribedLengthsMatchRules(t *testing.T) {
 		{"PerkCategory", "category_name", maxShortText},
 		{"Redemption", "user_id", maxUserID},
 		{"RedeemRequest", "user_id", maxUserID},
+		{"Webhook", "url", maxURL},
+		{"Webhook", "description", maxTitle},
+		{"NewWebhook", "url", maxURL},
+		{"WebhookPatch", "description", maxTitle},
+		{"WebhookDelivery", "answer", MaxWebhookAnswer},
 	} {
 		wantLongest(t, c.schema, c.property, c.longest)
 	}

@@ -101,6 +101,9 @@ type WebhookRedelivery struct {
 	EventID string `json:"event_id"`
 }
 
+// MessageWebhookDeleted is the message of DELETE /webhooks/{id}.
+const MessageWebhookDeleted = "Webhook successfully deleted"
+
 // The bounds of webhooks.
 const (
 	MaxWebhooks          = 100            // of a client

@@ -22,7 +22,8 @@ import (
 type feedEvent struct {
 	api.Event
 	place  store.AuditPlace // after it
-	client string           // that made the redemption, or owns the property
+	entry  int64            // its number in the audit log; 0 for a redemption that was made
+	client string           // that made the redemption, or owns the property or the webhook
 	frame  []byte           // as a stream sends it
 }
 
@@ -41,6 +42,7 @@ var eventTypes = map[string]api.EventType{
 	store.ActionUpdatePerk:       api.EventPerkChanged,
 	store.ActionChangePerkStock:  api.EventPerkStockChanged,
 	store.ActionImportPerks:      api.EventPerksImported,
+	store.ActionDisableWebhook:   api.EventWebhookDisabled,
 }
 
 // actionsFor returns the actions of these types, or of all if there are none, whose events the caller may see some of.
@@ -67,7 +69,7 @@ func eventOf(entry store.AuditEntry) (e feedEvent, isEvent bool, err error) {
 	if !isEvent {
 		return e, false, nil
 	}
-	e.place = entry.Place
+	e.place, e.entry = entry.Place, entry.Number
 	e.At, e.Subject = entry.At, entry.Subject
 	clientID, actor, _ := entry.Actor.Client()
 	e.Actor = store.OrNull(actor)
@@ -90,6 +92,10 @@ func eventOf(entry store.AuditEntry) (e feedEvent, isEvent bool, err error) {
 		}
 		err = json.Unmarshal(record, &property)
 		e.Property, e.client = &property.Property, property.Owner
+	case "webhook":
+		var hook store.PublicWebhook
+		err = json.Unmarshal(entry.After, &hook)
+		e.client = hook.ClientID
 	}
 	if err != nil {
 		err = fmt.Errorf("read the entry %d of %s in the audit log: %w", entry.Number, e.Subject, err)
@@ -99,7 +105,11 @@ func eventOf(entry store.AuditEntry) (e feedEvent, isEvent bool, err error) {
 
 // isFor tells whether the event is one that the caller asks for, and may see.
 func (e feedEvent) isFor(caller Caller, types []api.EventType) bool {
-	return (len(types) == 0 || slices.Contains(types, e.Type)) && e.maySee(caller)
+	return e.isWanted(types) && e.maySee(caller)
+}
+
+func (e feedEvent) isWanted(types []api.EventType) bool {
+	return len(types) == 0 || slices.Contains(types, e.Type)
 }
 
 // maySee tells whether the caller may see the event: of redemptions and properties, what its lists of them show. Those
@@ -112,6 +122,8 @@ func (e feedEvent) maySee(caller Caller) bool {
 	case e.Property != nil:
 		return can(api.ScopePropertiesRead) ||
 			(can(api.ScopePropertiesWrite) || can(api.ScopePropertiesCreate)) && e.client == caller.ClientID
+	case e.Type == api.EventWebhookDisabled:
+		return can(api.ScopeWebhooksWrite) && e.client == caller.ClientID
 	case e.Type == api.EventPropertiesImported:
 		return can(api.ScopePropertiesRead)
 	}
@@ -139,10 +151,7 @@ func (f *eventFeed) partOf(ctx context.Context, batch store.AuditBatch) (feedPar
 		if !isEvent {
 			continue
 		}
-		e.ID, e.Cursor = e.Subject, cursors.write(e.place)
-		if entry.Number != 0 {
-			e.ID += "/" + cursors.hide(entry.Number)
-		}
+		e.ID, e.Cursor = cursors.idOf(entry), cursors.write(e.place)
 		encoded, err := api.EncodeJSON(e.Event)
 		if err != nil {
 			return part, fmt.Errorf("encode an event: %w", err)
@@ -151,6 +160,50 @@ func (f *eventFeed) partOf(ctx context.Context, batch store.AuditBatch) (feedPar
 		part.events = append(part.events, e)
 	}
 	return part, nil
+}
+
+// eventOf returns the event of an entry, whose cursor the caller knows. found is false if the entry is gone.
+func (f *eventFeed) eventOf(
+	ctx context.Context, key store.AuditKey, cursor string,
+) (e feedEvent, found bool, err error) {
+	entry, found, err := f.store.AuditEntry(ctx, key)
+	if err != nil || !found {
+		return e, false, err
+	}
+	if e, found, err = eventOf(entry); err != nil || !found {
+		return e, false, err
+	}
+	cursors, err := f.cursors(ctx)
+	e.ID, e.Cursor = cursors.idOf(entry), cursor
+	return e, err == nil, err
+}
+
+// eventNamed returns the event with an id, without its cursor. found is false if there is none.
+func (f *eventFeed) eventNamed(ctx context.Context, id string) (e feedEvent, found bool, err error) {
+	cursors, err := f.cursors(ctx)
+	if err != nil {
+		return e, false, err
+	}
+	subjects := []string{id}
+	if last := strings.LastIndex(id, "/"); last > 0 {
+		subjects = append(subjects, id[:last])
+	}
+	for _, subject := range subjects {
+		for entry, err := range f.store.Audit(ctx, store.AuditQuery{Subject: subject}) {
+			if err != nil {
+				return e, false, err
+			}
+			if _, isEvent := eventTypes[entry.Action]; !isEvent || cursors.idOf(entry) != id {
+				continue
+			}
+			key := store.AuditKey{Entry: entry.Number}
+			if entry.Number == 0 {
+				key = store.KeyOfRedemption(subject)
+			}
+			return f.eventOf(ctx, key, "")
+		}
+	}
+	return e, false, nil
 }
 
 // cursors are places in the audit log as callers know them: encrypted, because a place tells how much all partners do,
@@ -208,6 +261,14 @@ func (c cursors) read(cursor string) (place store.AuditPlace, err error) {
 	place.Since, place.Until = store.AuditPosition(parts[0]), store.AuditPosition(parts[1])
 	place.Read, err = strconv.Atoi(parts[2])
 	return place, err
+}
+
+// idOf returns the id of the event of an entry.
+func (c cursors) idOf(entry store.AuditEntry) string {
+	if entry.Number == 0 {
+		return entry.Subject
+	}
+	return entry.Subject + "/" + c.hide(entry.Number)
 }
 
 // hide returns another name of an entry, instead of how many there are.

@@ -33,6 +33,9 @@ type metrics struct {
 	refusedLost *prometheus.CounterVec
 	panics      prometheus.Counter
 	expiring    prometheus.Gauge
+
+	webhookRequests  *prometheus.CounterVec
+	webhooksDisabled *prometheus.CounterVec
 }
 
 // Label values: why a bearer token was refused, and which limit was exceeded.
@@ -72,25 +75,33 @@ func newMetrics(config Config, others ...prometheus.Collector) (*metrics, error)
 		refusedLost: counters("refused_redemptions_lost_total",
 			"Refused redemptions that nobody can find, because a client sent too many, or the database failed.",
 			"database"),
+		webhookRequests: counters("webhook_deliveries_total", "Requests to webhooks, by what came of them.", "database",
+			"outcome"),
+		webhooksDisabled: counters("webhooks_disabled_total", "Webhooks that this server has disabled.", "database"),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "panics_total",
 			Help: "Panics in request handlers. Each is a bug."}),
 		expiring: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "clients_expiring",
 			Help: "Clients that get tokens now and expire within 14 days. It is updated every hour."}),
 	}
 	m.startAtZero(config.Sandbox != nil)
-	if config.Metrics == nil {
-		return m, nil
-	}
-	for _, c := range append(others,
+	return m, m.register(config, append(others,
 		m.requests, m.duration, m.inFlight, m.redemptions, m.tokens, m.refusals, m.limited, m.refusedLost, m.panics,
-		m.expiring,
+		m.expiring, m.webhookRequests, m.webhooksDisabled,
 		newDatabaseCollector(config),
-	) {
+	)...)
+}
+
+// register adds collectors, if the Config has a registerer.
+func (*metrics) register(config Config, collectors ...prometheus.Collector) error {
+	if config.Metrics == nil {
+		return nil
+	}
+	for _, c := range collectors {
 		if err := config.Metrics.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the metrics: %w", err)
+			return fmt.Errorf("registering the metrics: %w", err)
 		}
 	}
-	return m, nil
+	return nil
 }
 
 const namespace = "perks"
@@ -116,6 +127,11 @@ func (m *metrics) startAtZero(hasSandbox bool) {
 		if hasSandbox {
 			m.redemptions.WithLabelValues(databaseLabel(true), outcome)
 		}
+	}
+	for sandbox := range map[bool]bool{false: true, hasSandbox: true} {
+		m.webhookRequests.WithLabelValues(databaseLabel(sandbox), outcomeNameDelivered)
+		m.webhookRequests.WithLabelValues(databaseLabel(sandbox), outcomeNameFailed)
+		m.webhooksDisabled.WithLabelValues(databaseLabel(sandbox))
 	}
 	for counter, values := range map[*prometheus.CounterVec][]string{
 		m.tokens:   {"issued", "invalid_client", string(api.CodeRateLimited), string(api.CodeUnavailable)},

@@ -26,6 +26,7 @@ type perkHandlers struct {
 	expiry  *expiry
 
 	refusals *refusedLog
+	hooks    *webhookSender
 }
 
 func (h perkHandlers) list(c echo.Context) error {
@@ -162,7 +163,9 @@ func tryEach[T any](
 const idempotencyHeader = "Idempotency-Key"
 
 func (h perkHandlers) redeem(c echo.Context) error {
+	h.redeeming.Add(1)
 	result, err := h.attempt(c)
+	h.redeeming.Add(-1)
 	outcome := string(result.Redemption.Status)
 	switch {
 	case err != nil:

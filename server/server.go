@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,6 +53,10 @@ type Config struct {
 	// TrustedProxies are the addresses of all proxies. If it is empty, the peer is the only proxy.
 	TrustedProxies []netip.Prefix
 
+	WebhookAllow   []netip.Prefix // addresses that webhooks may lead to although they are not public, also without TLS
+	WebhookKeys    [][]byte       // made by ParseWebhookKeys, for their secrets; none is a key that the database keeps
+	WebhookNetwork WebhookNetwork
+
 	// CORSOrigins are the origins whose pages may call the API, spelled as browsers send them; "*" allows all.
 	CORSOrigins []string
 
@@ -82,9 +87,11 @@ type Server struct {
 	expiry   *expiryWatch
 	indexes  map[bool]*metadataIndex
 	refusals []*refusedLog
+	senders  []*webhookSender
 }
 
-// EndStreams ends the responses that would otherwise last until their callers leave. It must be called once at most.
+// EndStreams ends the responses that would otherwise last until their callers leave, and leaves webhooks to other
+// servers. It must be called once at most.
 func (s *Server) EndStreams() {
 	for _, feed := range s.feeds {
 		feed.end()
@@ -95,7 +102,8 @@ func (s *Server) EndStreams() {
 // log names each client once a day.
 func (s *Server) WatchExpiry(ctx context.Context, ticks <-chan time.Time) { s.expiry.run(ctx, ticks) }
 
-// Run does what no request waits for, until ctx ends: it indexes metadata, and keeps what was refused.
+// Run does what no request waits for, until ctx ends: it indexes metadata, delivers webhooks, and
+// keeps what was refused.
 func (s *Server) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, index := range s.indexes {
@@ -106,6 +114,9 @@ func (s *Server) Run(ctx context.Context) {
 				index.run(ctx, ticks.C)
 			})
 		}
+	}
+	for _, sender := range s.senders {
+		running.Go(func() { sender.run(ctx) })
 	}
 	<-ctx.Done()
 	running.Wait()
@@ -142,6 +153,11 @@ type service struct {
 	indexes     map[bool]*metadataIndex // of the live and, under true, of the sandbox database
 	refusals    []*refusedLog
 	refusedRate *buckets[rateKey]
+
+	poster      *webhookPoster
+	senders     []*webhookSender
+	webhookRate *buckets[rateKey] // of what clients have sent at once
+	redeeming   atomic.Int64      // requests to redeem that run
 }
 
 // New makes a server, and the first signing key if the database has no valid one.
@@ -200,6 +216,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 
 		indexes:     indexes,
 		refusedRate: newBuckets[rateKey](refusedPerClient, refusedBurst, config.Now),
+		poster:      newWebhookPoster(config),
+		webhookRate: newBuckets[rateKey](webhookTestRate, webhookTestBurst, config.Now),
 	}
 	e := s.routes()
 	var names []string
@@ -209,9 +227,14 @@ func New(ctx context.Context, config Config) (*Server, error) {
 			metrics.routes[route.Path] = true
 		}
 	}
+	for _, sender := range s.senders {
+		if err := metrics.register(config, sender.collectors()...); err != nil {
+			return nil, err
+		}
+	}
 	expiry := &expiryWatch{config: config, expiring: metrics.expiring, warned: map[string]time.Time{}}
 	return &Server{Handler: e, routes: names, feeds: s.feeds, expiry: expiry, indexes: s.indexes,
-		refusals: s.refusals}, nil
+		refusals: s.refusals, senders: s.senders}, nil
 }
 
 func (c *Config) complete() error {
@@ -287,6 +310,8 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	h := perkHandlers{service: s, store: perks, sandbox: sandbox, expiry: newExpiry(perks)}
 	h.feed = newEventFeed(perks, databaseLabel(sandbox), s.config.Logger)
 	s.feeds = append(s.feeds, h.feed)
+	h.hooks = newWebhookSender(s, perks, sandbox, h.feed)
+	s.senders = append(s.senders, h.hooks)
 	h.refusals = newRefusedLog(s, perks, sandbox)
 	s.refusals = append(s.refusals, h.refusals)
 	allow := func(scope api.Scope) echo.MiddlewareFunc { return s.authorize(scope, sandbox) }
@@ -313,6 +338,7 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	e.POST(path+"/redemptions/:redemptionId/reject", h.decide(api.StatusRejected), deciding, audited)
 	get(e, path+eventsPath, h.events, allow(anyScope))
 	e.POST(path+"/redemptions/:redemptionId/void", h.decide(api.StatusVoided), allow(api.ScopeRedemptionsVoid), audited)
+	h.webhookRoutes(e, path)
 }
 
 // notCategories answers PATCH as other methods that the address of the categories does not have: echo takes it for the

@@ -39,8 +39,8 @@ func IsDelivered(answer *http.Response) bool {
 	return answer != nil && answer.StatusCode >= 200 && answer.StatusCode < 300
 }
 
-// retryAfter reads the header, which has seconds or a time (RFC 9110, section 10.2.3). The time is compared with that of
-// the answer, if it has one: the receiver's clock may differ.
+// retryAfter reads the header, which has seconds or a time (RFC 9110, section 10.2.3). The time is compared with that
+// of the answer, if it has one: the receiver's clock may differ.
 func retryAfter(answer *http.Response) time.Duration {
 	if answer == nil {
 		return 0

@@ -1,5 +1,5 @@
-// Package webhook is what everybody shares who sends or receives events by the Standard Webhooks specification: secrets,
-// headers, signatures, the body, and when a failed delivery is tried again.
+// Package webhook is what everybody shares who sends or receives events by the Standard Webhooks specification:
+// secrets, headers, signatures, the body, and when a failed delivery is tried again.
 package webhook
 
 import (
@@ -86,8 +86,8 @@ func Header(id string, at time.Time, body []byte, secrets ...Secret) http.Header
 	return header
 }
 
-// Verify returns nil if a delivery was signed with one of the secrets, at about now. Otherwise the error says which check
-// failed.
+// Verify returns nil if a delivery was signed with one of the secrets, at about now. Otherwise the error says which
+// check failed.
 func Verify(h http.Header, body []byte, now time.Time, secrets ...Secret) error {
 	for _, name := range []string{HeaderID, HeaderTimestamp, HeaderSignature} {
 		if len(h.Values(name)) != 1 || h.Get(name) == "" {

@@ -110,8 +110,8 @@ func TestSecretsAreReadStrictlyAndNotPrinted(t *testing.T) {
 func TestTheBodyOfAnEvent(t *testing.T) {
 	e := api.Event{ID: "perk/A/1", Type: api.EventPerkChanged, At: sent, Subject: "perk/A", Cursor: "c<"}
 	body, err := webhook.Body(e)
-	want := `{"type":"perk.changed","timestamp":"2026-03-04T05:06:07.891Z","data":{"id":"perk/A/1","type":"perk.changed",` +
-		`"at":"2026-03-04T05:06:07.891Z","actor":null,"subject":"perk/A","redemption":null,"property":null,"cursor":"c<"}}`
+	want := `{"type":"perk.changed","timestamp":"2026-03-04T05:06:07.891Z",` +
+		`"data":{"id":"perk/A/1","type":"perk.changed","at":"2026-03-04T05:06:07.891Z","actor":null,"subject":"perk/A","redemption":null,"property":null,"cursor":"c<"}}`
 	if err != nil || !bytes.Equal(body, []byte(want)) {
 		t.Errorf("%s (%v)", body, err)
 	}

@@ -310,6 +310,7 @@ var commandsOf = map[api.Scope]string{
 	api.ScopeRedemptionsRead:    "redemption list, redemption get",
 	api.ScopeRedemptionsReadAll: "redemption list and report redemptions of other clients, user list",
 	api.ScopeRedemptionsVoid:    "redemption void, bulk undo",
+	api.ScopeWebhooksWrite:      "webhook create, webhook list and the other commands of webhook",
 }
 
 func (d *diagnosis) checkScopes(context.Context) finding {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -106,6 +107,7 @@ func (p *program) dev(ctx context.Context, directory string) error {
 		"Ctrl+C stops the server.\n", listener.Addr(), devClient, display.Text(shellWord(secret)))
 	options := serveDefaults(listener)
 	options.SearchMetadata = []string{"ticket"}
+	options.WebhookAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	return p.serve(ctx, options)
 }
 

@@ -35,6 +35,7 @@ type serveOptions struct {
 	standbys          string       // an address; "" for none
 	allowFsyncOff     bool
 	certFile, keyFile string
+	webhookKeyFile    string
 	connections       int
 
 	logFormat, logLevel enumFlag
@@ -89,6 +90,11 @@ func (p *program) serveCommand() *cobra.Command {
 		"such as ticket,order; what the database has is indexed in the background (default none)")
 	f.BoolVar(&o.FourEyes, "four-eyes", false,
 		"who redeemed can't approve or void: the same client, and the same person where both are named")
+	f.Func("webhook-allow", "`CIDR,...` that webhooks may lead to although they are not public, also over plain HTTP "+
+		"(default only public addresses, over HTTPS)",
+		func(text string) (err error) { o.WebhookAllow, err = parseNetworks(text); return err })
+	f.StringVar(&o.webhookKeyFile, "webhook-key-file", "", "a `FILE` with the key that encrypts the secrets of webhooks, "+
+		"32 bytes in base64; on further lines, older keys (default a key in the database)")
 	f.DurationVar(&o.TokenTTL, "token-ttl", o.TokenTTL, "lifetime of a token, at most 24h")
 	f.StringSliceVar(&o.CORSOrigins, "cors-origin", nil,
 		"an `ORIGIN` whose web pages may call the API, such as https://app.example; separate several by commas, * is "+
@@ -173,6 +179,9 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	// the server's time. A higher value would let thousands of slow connections use too much memory.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
+	}
+	if o.WebhookKeys, err = readWebhookKeys(o.webhookKeyFile); err != nil {
+		return err
 	}
 	log := o.logger(p.Err)
 	exports, err := o.telemetry(ctx, log)
@@ -348,6 +357,22 @@ func (p *program) notifySystemd(ctx context.Context, log *slog.Logger) {
 	context.AfterFunc(ctx, func() { notify("STOPPING=1") })
 }
 
+// readWebhookKeys reads the file of --webhook-key-file, if there is one.
+func readWebhookKeys(path string) ([][]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path) // #nosec G304 -- the operator's choice
+	if err != nil {
+		return nil, fmt.Errorf("--webhook-key-file: %w", err)
+	}
+	keys, err := server.ParseWebhookKeys(string(text))
+	if err != nil {
+		return nil, command.Usagef("--webhook-key-file %s: %s", path, err)
+	}
+	return keys, nil
+}
+
 // parseRate reads requests a second, such as "50/s" or "0.5".
 func parseRate(text string) (float64, error) {
 	number, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
@@ -412,8 +437,8 @@ func inBackground(work ...func(context.Context)) (stop func()) {
 // expiredKeyRetention allows for clock skew.
 const expiredKeyRetention = time.Hour
 
-// purge deletes expired idempotency keys and signing keys, and what was refused long ago, now and at each tick, until ctx ends. It calls count with
-// the number of idempotency keys.
+// purge deletes expired idempotency keys and signing keys, and what was refused or delivered long ago, now
+// and at each tick, until ctx ends. It calls count with the number of idempotency keys.
 func purge(
 	ctx context.Context, stores []store.Store, count func(int64, error), now func() time.Time, ticks <-chan time.Time,
 	log *slog.Logger,
@@ -431,6 +456,8 @@ func purge(
 			logPurge(ctx, log, "signing keys", keys, err)
 			keys, err = s.PurgeRefused(ctx, at.AddDate(0, 0, -api.RefusedDays))
 			logPurge(ctx, log, "refused redemptions", keys, err)
+			keys, err = s.PurgeWebhookDeliveries(ctx, at.AddDate(0, 0, -api.WebhookDeliveryDays))
+			logPurge(ctx, log, "deliveries of webhooks", keys, err)
 		}
 		select {
 		case <-ctx.Done():

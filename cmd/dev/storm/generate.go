@@ -24,9 +24,9 @@ const jsonType = "application/json"
 
 // fixtures are what a generator knows of the target.
 type fixtures struct {
-	perks, users, properties, redemptions []string
-	versions                              []version
-	secrets, tokens                       map[string]string // by client
+	perks, users, properties, redemptions, webhooks []string
+	versions                                        []version
+	secrets, tokens                                 map[string]string // by client
 }
 
 // version is one of a property of the owner, that the property had at a time.
@@ -56,6 +56,9 @@ var weights = map[string]int{
 }
 
 const defaultWeight = 4
+
+// nowhere is the address of webhooks, where nobody listens.
+const nowhere = "http://127.0.0.1:1/"
 
 func newGenerator(seed uint64, w fixtures) *generator {
 	document, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
@@ -185,6 +188,12 @@ func (g *generator) value(d random, name string, s *openapi3.Schema, example any
 		return pick(d, g.redemptions...)
 	case "propertyId":
 		return pick(d, g.properties...)
+	case "webhookId":
+		return pick(d, g.webhooks...)
+	case "url":
+		return pick(d, nowhere, "https://192.0.2.1/", "https://user@192.0.2.1/", "ftp://192.0.2.1/")
+	case "types":
+		return []any{pick(d, api.EventTypes()...)}
 	case "as_of":
 		return pick(d, g.versions...).at
 	case "Idempotency-Key":

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"runtime"
 	"slices"
@@ -41,6 +42,7 @@ func TestAStormFindsNothing(t *testing.T) {
 	s := servertest.Start(t, servertest.LogTo(log), func(c *server.Config) {
 		// Every request has an address of its own, so that some of them meet the limit of failed logins and not all.
 		c.BehindProxy, c.TokenTTL = true, server.MaxTokenTTL
+		c.WebhookAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 	})
 	g := newGenerator(*seed, fill(t, s))
 	log.watch(g.fixtures)
@@ -101,7 +103,7 @@ func fill(t *testing.T, s *servertest.Server) fixtures {
 	t.Helper()
 	f := fixtures{secrets: map[string]string{}, tokens: map[string]string{}}
 	scopes, err := api.ParseScopes("perks:read,perks:redeem,perks:write,properties:create,properties:write," +
-		"redemptions:read,redemptions:decide,redemptions:void")
+		"redemptions:read,redemptions:decide,redemptions:void,webhooks:write")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +149,11 @@ func fill(t *testing.T, s *servertest.Server) fixtures {
 		}
 	}
 	for _, url := range []string{s.LiveURL(), s.SandboxURL()} {
+		for _, client := range []string{"owner", "other"} {
+			var made struct{ ID string }
+			s.Do(s.Request(f.tokens[client], http.MethodPost, url+"/webhooks", `{"url":"`+nowhere+`"}`), &made)
+			f.webhooks = append(f.webhooks, made.ID)
+		}
 		for n, perk := range f.perks {
 			var made struct{ ID string } // "" of a perk that cannot be redeemed
 			body := fmt.Sprintf(`{"user_id":%q}`, f.users[n%len(f.users)])
