@@ -23,7 +23,7 @@ const (
 	webhookMaxFailures = 1000 // events that failed, or wait behind one, until no more are read
 	webhookMaxLogged   = 10   // deliveries that are logged between two syncs, and twice as many that failed
 	webhookPause       = 2 * time.Second
-	webhookLazy        = 10 * time.Second // until a position is kept that only passed what others see
+	webhookLazy        = 10 * time.Second // or up to twice that, until a position is kept that passed what others see
 )
 
 // webhookBound is how much is read at once for a webhook that is behind.
@@ -34,6 +34,8 @@ type webhookEndpoint struct {
 	sender  *webhookSender
 	id      string
 	retries bool // what has failed is due at once, because the webhook was changed
+
+	lazy time.Duration // see webhookLazy; random, so that not all write at once
 
 	isReleased, isChanged bool // why it stops; of the sender's goroutine
 
@@ -112,8 +114,9 @@ const (
 )
 
 func newWebhookEndpoint(sender *webhookSender, id string, retries bool) *webhookEndpoint {
-	e := &webhookEndpoint{sender: sender, id: id, retries: retries, stopping: make(chan struct{}),
-		done: make(chan struct{}), chains: map[string][]*outgoing{}, failing: map[string][]*waiting{},
+	e := &webhookEndpoint{sender: sender, id: id, retries: retries, lazy: webhookLazy + rand.N(webhookLazy),
+		stopping: make(chan struct{}), done: make(chan struct{}),
+		chains: map[string][]*outgoing{}, failing: map[string][]*waiting{},
 		unsaved: map[int64]*waiting{}, woken: make(chan struct{}, 1), slots: webhookSlots}
 	e.stop = sync.OnceFunc(func() { close(e.stopping) })
 	e.progress.changed, e.progress.ended = map[int64]store.WebhookFailure{}, map[int64]bool{}
@@ -625,7 +628,7 @@ func (e *webhookEndpoint) snapshot(mostLogged int) (s webhookSnapshot, isDirty b
 		Disabled: p.disabled, Failures: slices.Collect(maps.Values(p.changed)),
 		Ended: slices.Collect(maps.Keys(p.ended))}
 	s.log = slices.Clone(p.log[:min(len(p.log), mostLogged)])
-	moved := p.position != p.kept && (s.isDone || time.Since(p.keptAt) >= webhookLazy)
+	moved := p.position != p.kept && (s.isDone || time.Since(p.keptAt) >= e.lazy)
 	isDirty = p.isUrgent || moved || len(s.Failures)+len(s.Ended)+len(s.log) > 0
 	p.isUrgent = false
 	return s, isDirty
