@@ -26,7 +26,7 @@ const (
 	webhookEnd      = 5 * time.Second // for the requests that run when the server ends
 	webhookLogged   = 200             // deliveries that one sync keeps at most
 	webhookLoading  = 8               // webhooks that are read at once
-	webhookBusyRate = 100             // requests to all webhooks in a second while redeeming keeps the server busy
+	webhookBusyRate = 50              // requests a second for each processor while redeeming keeps the server busy
 	webhookBusy     = 4               // redemptions at once for each processor that keep it busy
 )
 
@@ -71,7 +71,7 @@ func newWebhookSender(s *service, db store.Store, sandbox bool, feed *eventFeed)
 	return &webhookSender{
 		service: s, store: db, sandbox: sandbox, feed: feed, poster: s.poster,
 		keys:    webhookKeys{db, s.config.WebhookKeys},
-		loading: make(slots, webhookLoading), slow: rate.NewLimiter(webhookBusyRate, 1),
+		loading: make(slots, webhookLoading), slow: rate.NewLimiter(rate.Limit(webhookBusyRate*runtime.GOMAXPROCS(0)), 1),
 		wake: make(chan struct{}, 1), server: uuid.NewString(), peers: webhookPeers{},
 		requests: s.metrics.webhookRequests, disabled: s.metrics.webhooksDisabled.WithLabelValues(databaseLabel(sandbox)),
 		endpoints: map[string]*webhookEndpoint{},
