@@ -192,7 +192,7 @@ func TestWithoutASandboxItsRoutesAreNotFound(t *testing.T) {
 			continue
 		}
 		for _, token := range []string{"", s.Token(), confined} {
-			_, body := wantError(t, s, p.request(s, token, routeParams{user: "alice"}), http.StatusNotFound,
+			_, body := wantError(t, s, p.request(s, token, routeParams{user: "alice", hook: "none"}), http.StatusNotFound,
 				problemType, api.CodeNotFound)
 			if !strings.HasPrefix(body.Response, "There is no sandbox here") {
 				t.Errorf("%s: the response does not say that there is no sandbox: %s", p.column, body.Response)
