@@ -222,6 +222,13 @@ describe-generators: ## generate Go clients from the API description with ogen a
 		go tool oapi-codegen -generate types,client -package oapiclient -o oapiclient/client.go ../../api/openapi.yaml
 	cd .ci/generators && go test -vet=off ./...
 
+# npm gets the library of the Standard Webhooks; make test runs the receivers that need nothing of it.
+.PHONY: webhook-receivers
+webhook-receivers: ## run every receiver of docs/webhooks.md (needs Node.js, a registry of its packages, and Python)
+	@modules=$$(mktemp -d) && trap 'rm -rf "$$modules"' EXIT && \
+		npm install --silent --no-fund --no-audit --prefix "$$modules" standardwebhooks@1.1.1 && \
+		PERKS_NODE_MODULES=$$modules go test -count=1 -v -run '^Test(Receivers|TheShell)' ./cli/webhook
+
 .PHONY: shells
 shells: test-programs ## press TAB in bash, zsh and fish
 	go test -count=1 -run '^TestShells$$' ./cli

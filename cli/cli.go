@@ -26,6 +26,7 @@ import (
 	"example.com/perks/cli/redemption"
 	"example.com/perks/cli/session"
 	"example.com/perks/cli/undo"
+	"example.com/perks/cli/webhook"
 )
 
 // The groups of commands in the root's help.
@@ -40,6 +41,7 @@ var members = []struct {
 	{access, "whoami", auth.NewWhoami}, {access, "profile", auth.NewProfile}, {access, "config", newConfig},
 	{work, "perk", perk.New}, {work, "redeem", perk.NewRedeem}, {work, "user", perk.NewUser},
 	{work, "property", property.New}, {work, "redemption", redemption.New}, {work, "events", event.New},
+	{work, "webhook", webhook.New},
 	{work, "bulk", newBulk}, {work, "report", redemption.NewReport}, {work, "tui", newTUI},
 	{other, "api", newAPI}, {other, "explain", newExplain}, {other, "open", newOpen}, {other, "doctor", doctor.New},
 	{other, "completion", completion.New}, {other, "version", newVersion},

@@ -47,9 +47,12 @@ var atOthers = map[string]string{
 	"addresses of redemptions": "redemption get r; redemption approve r; redemption reject r --reason x;" +
 		"redemption void r --reason x --yes; redemption wait r; perk redeem perk-002 --user user-001 --wait;" +
 		"bulk undo FILE --reason x --yes",
-	"check of eligibility":   "user can user-001 perk-001",
-	"list of users":          "user list; user list --all",
-	"events":                 "events; events --follow; events --after x",
+	"check of eligibility": "user can user-001 perk-001",
+	"list of users":        "user list; user list --all",
+	"events": "events; events --follow; events --after x; tail --exec true;" +
+		"tail --forward-to http://localhost:1; events resend x --exec true",
+	"webhooks": "webhook list; webhook get w; webhook create --url https://till.example; webhook update w --enabled;" +
+		"webhook delete w --yes; webhook test w; webhook deliveries w; webhook redeliver w e; webhook rotate-secret w",
 	"list of properties":     "property list; property list --all; property list --watch --output jsonl",
 	"creation of properties": "property create --title x --price-pw 1",
 	"history of listings":    "property history 1; property history 1 --all; property get 1 --as-of 2026-01-31",
@@ -67,7 +70,7 @@ var atOthers = map[string]string{
 		"api get-property/1; explain perk; open perk-001 --print; doctor; whoami; auth status; auth token;" +
 		"profile list; config list; config get current; config set tui.theme light; config path;" +
 		"completion bash; version",
-	"-": "login; auth login; logout; auth logout; tui;" +
+	"-": "login; auth login; logout; auth logout; tui; webhook verify;" +
 		"profile use; profile show; profile set; profile rename; profile delete",
 }
 

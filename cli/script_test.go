@@ -84,6 +84,7 @@ func types() {
 //	log-in                  logs in as the owner of property 42
 //	stop-server             stops the server at $API_URL
 //	remember NAME           sets the variable to what the last command wrote to stdout
+//	receive SECRET FILE STATUS  starts a receiver of webhooks; see there
 //	no-secrets FILE...      the files have neither $SECRET nor $OTHER_SECRET nor a token
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -117,6 +118,7 @@ func TestScripts(t *testing.T) {
 			},
 			"no-secrets": noSecrets,
 			"indexed":    indexed,
+			"receive":    receive,
 		},
 		RequireUniqueNames: true,
 	})

@@ -13,8 +13,9 @@ import (
 
 // terminal runs perksctl in this process, with its own environment and possibly typed input.
 type terminal struct {
-	t   *testing.T
-	env map[string]string
+	t     *testing.T
+	env   map[string]string
+	stdin string // of commands without a terminal
 }
 
 func newTerminal(t *testing.T, env map[string]string) *terminal {
@@ -23,7 +24,7 @@ func newTerminal(t *testing.T, env map[string]string) *terminal {
 	}
 	env[session.EnvConfigDir] = t.TempDir()
 	env[session.EnvKeyring] = "off"
-	return &terminal{t, env}
+	return &terminal{t: t, env: env}
 }
 
 type result struct {
@@ -33,7 +34,7 @@ type result struct {
 
 // run runs a command without a terminal.
 func (x *terminal) run(args ...string) result {
-	s, out, err := command.BufferedStreams("")
+	s, out, err := command.BufferedStreams(x.stdin)
 	code := cli.Main(args, s, func(name string) string { return x.env[name] })
 	return result{code, out.String(), err.String()}
 }

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api/webhook"
 	"example.com/perks/cli"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
@@ -67,6 +69,16 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		return strings.TrimSpace(x.must("perk", "redeem", "spa-day", "--user", user, "--output", "id").out)
 	}
 	alices, bobs := redeemed("alice"), redeemed("bob")
+	const till = "webhook create --url https://till.example/perks"
+	hook := strings.TrimSpace(x.must(append(strings.Fields(till), "--output", "id")...).out)
+	signs, body := webhook.NewSecret(), []byte(`{"type":"webhook.test"}`)
+	secret, err := webhook.ParseSecret(signs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.stdin = signs + "\n" + string(body)
+	var headers strings.Builder
+	_ = webhook.Header("1", time.Now(), body, secret).Write(&headers) // to memory
 	lines := []string{
 		login, "auth " + login + " --profile second", "profile list", "profile use default", "profile show",
 		"auth status", "whoami", "auth token",
@@ -82,6 +94,11 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"redemption void " + alices + " --reason mistake --yes", "redemption reject " + bobs + " --reason full",
 		"report redemptions", "report redemptions --by perk --own", "user list", "user list --prefix a --all",
 		"user can alice museum", "events", "events --last 1 --type redemption.made",
+		"events resend redemption/" + alices + " --exec true", till, till + " --dry-run", "webhook list",
+		"webhook get " + hook, "webhook update " + hook + " --description Till", "webhook deliveries " + hook,
+		"webhook test " + hook + " --dry-run", "webhook redeliver " + hook + " redemption/1 --dry-run",
+		"webhook rotate-secret " + hook, "webhook delete " + hook + " --yes",
+		"webhook verify --secret-stdin --headers " + file("headers.txt", headers.String()),
 		"perk redeem coffee --user alice --dry-run", "perk redeem coffee --user alice",
 		"perk redeem --file " + winners, "redeem coffee --user bob", "user perks alice",
 		"user perks alice --type redeemed", "user perks bob --type redeemed",

@@ -17,7 +17,7 @@ func FromEnv(env func(string) string) (words []string, from string, err error) {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		if words, err = split(line); err != nil || len(words) == 0 {
+		if words, err = Split(line); err != nil || len(words) == 0 {
 			err = fmt.Errorf("%s=%q is not a command line", name, line)
 		}
 		return words, name, err

@@ -4,4 +4,5 @@ package editor
 
 import "github.com/google/shlex"
 
-func split(line string) ([]string, error) { return shlex.Split(line) }
+// Split returns the words of a command line, as a POSIX shell reads quotes.
+func Split(line string) ([]string, error) { return shlex.Split(line) }

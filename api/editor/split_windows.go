@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// split knows only double quotes, because a backslash separates directories. A path without arguments needs no quotes
+// Split returns the words of a command line. It knows only double quotes, because a backslash separates directories. A path without arguments needs no quotes
 // around spaces.
-func split(line string) ([]string, error) {
+func Split(line string) ([]string, error) {
 	if info, err := os.Stat(line); err == nil && !info.IsDir() {
 		return []string{line}, nil
 	}

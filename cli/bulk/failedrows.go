@@ -146,5 +146,5 @@ func (r *failedRows) finish(partial bool) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("the rows that failed cannot be written: %w", err), os.Remove(r.file.Name()))
 	}
-	return syncDir(r.path)
+	return command.SyncDir(r.path)
 }

@@ -203,7 +203,7 @@ func (j *journal) begin(b batch, rows int64, sum uint64) error {
 	if err := j.write(entry{Batch: b.String(), Rows: rows, Sum: sum}); err != nil || j.file == nil {
 		return err
 	}
-	return syncDir(j.path)
+	return command.SyncDir(j.path)
 }
 
 // allow records that a row may be sent, before it is. The next mark is written while the rows of the last one are sent,
@@ -293,7 +293,7 @@ func (j *journal) close(remove bool) (err error) {
 		if err := os.Remove(j.path); err != nil {
 			return fmt.Errorf("the journal of the results cannot be removed: %w", err)
 		}
-		err = syncDir(j.path)
+		err = command.SyncDir(j.path)
 	}
 	return errors.Join(err, j.file.Close(), j.lock.Close())
 }

@@ -289,7 +289,7 @@ func (r *results) compact() (err error) {
 	}
 	old := r.file
 	r.file, r.lines = compacted, r.rows
-	return errors.Join(old.Close(), syncDir(r.path))
+	return errors.Join(old.Close(), command.SyncDir(r.path))
 }
 
 // reread reads the lines once more, and skips what was skipped when the file was opened.
@@ -307,19 +307,6 @@ func (r *results) reread(f func(number uint32, row int, line []byte) error) erro
 		}
 		return f(uint32(number), result.Row, line) // #nosec G115 -- no results have four thousand million lines
 	})
-}
-
-// syncDir flushes a file's name to disk.
-func syncDir(path string) error {
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	err = dir.Sync()
-	if errors.Is(err, fs.ErrInvalid) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil // some systems cannot, and need not
-	}
-	return errors.Join(err, dir.Close())
 }
 
 // peekResults reads the results of earlier runs without changing them.

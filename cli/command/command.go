@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -213,13 +214,13 @@ func Unknown(cmd *cobra.Command, word string) error {
 // needsNoQuotes are the characters that mean nothing to a shell.
 const needsNoQuotes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
 
-// GivenFlags returns the command's own flags that were given, as words of a command line: sorted, or as given if the
-// command does not sort its flags.
-func GivenFlags(cmd *cobra.Command) []string {
+// GivenFlags returns the command's own flags that were given, except some, as words of a command line: sorted, or as
+// given if the command does not sort its flags.
+func GivenFlags(cmd *cobra.Command, except ...string) []string {
 	var words []string
 	own := cmd.LocalNonPersistentFlags()
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if own.Lookup(flag.Name) == nil {
+		if own.Lookup(flag.Name) == nil || slices.Contains(except, flag.Name) {
 			return
 		}
 		values := []string{flag.Value.String()}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -73,14 +74,40 @@ func WritePrivate(path string, data []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
+// SyncDir flushes a file's name to disk.
+func SyncDir(path string) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, fs.ErrInvalid) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil // some systems cannot, and need not
+	}
+	return errors.Join(err, dir.Close())
+}
+
 // LockFile waits for the lock of a path. The lock is a file beside it, because the file at the path is replaced.
 func LockFile(ctx context.Context, path string) (unlock func(), err error) {
+	return lockFile(path, func(lock *flock.Flock) (bool, error) { return lock.TryLockContext(ctx, lockRetry) })
+}
+
+// TryLockFile is LockFile for whoever does not wait. unlock is nil if another process has the lock.
+func TryLockFile(path string) (unlock func(), err error) {
+	return lockFile(path, (*flock.Flock).TryLock)
+}
+
+func lockFile(path string, take func(*flock.Flock) (bool, error)) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return nil, err
 	}
 	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+	locked, err := take(lock)
+	if err != nil {
 		return nil, fmt.Errorf("%s cannot be locked: %w", path, err)
+	}
+	if !locked {
+		return nil, nil
 	}
 	return func() { _ = lock.Unlock() }, nil
 }

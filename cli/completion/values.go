@@ -119,6 +119,27 @@ func Redemptions(s *session.Session, status api.RedemptionStatus) cobra.Completi
 	return offering(s, source{"redemptions " + string(status), ask}, newest)
 }
 
+// Events completes the ids of the newest events.
+func Events(s *session.Session) cobra.CompletionFunc {
+	ask := func(ctx context.Context, c *client.Client, _ string) (reply, error) {
+		page, err := c.Events(ctx, "", api.MaxPerPage, 0)
+		slices.Reverse(page.Data) // the newest first
+		return replyOf(api.Page[api.Event]{Data: page.Data}, err, func(e api.Event) item {
+			return item{ID: e.ID, Title: string(e.Type)}
+		})
+	}
+	return offering(s, source{"events", ask}, newest)
+}
+
+// Webhooks completes the ids of the client's webhooks.
+func Webhooks(s *session.Session) cobra.CompletionFunc {
+	ask := func(ctx context.Context, c *client.Client, _ string) (reply, error) {
+		page, err := c.Webhooks(ctx, largestPage)
+		return replyOf(page, err, func(w api.Webhook) item { return item{ID: w.ID, Title: w.URL} })
+	}
+	return offering(s, source{"webhooks", ask}, newest)
+}
+
 // Users completes the ids of users, for a client that may list them.
 func Users(s *session.Session) cobra.CompletionFunc {
 	ask := func(ctx context.Context, c *client.Client, prefix string) (reply, error) {

@@ -1,4 +1,4 @@
-// Package event is the command that shows what changes.
+// Package event is the command that shows what changes, and forwards it to a URL or a program.
 package event
 
 import (
@@ -35,15 +35,19 @@ type flags struct {
 	follow bool
 	types  []string
 
+	forwarding
+
 	kinds []api.EventType // the types
 	shown int
 	next  string // the position after the last page
+
+	before string // a position before the first event, "" if none is known
 }
 
 // New makes the command.
 func New(s *session.Session) *cobra.Command {
 	var f flags
-	cmd := session.Command(s, view, cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "events",
 		Aliases: []string{"event", tail},
 		Short:   "Show what changes: redemptions, properties, perks",
@@ -52,22 +56,41 @@ func New(s *session.Session) *cobra.Command {
 			"With --follow, or as 'perksctl tail', print each new change until you interrupt the command. If the\n" +
 			"service restarts, it reconnects and misses nothing. Each event has a cursor. To resume after an event,\n" +
 			"pass its cursor to --after.\n\n" +
-			"With --type, --last and --limit count only events of these types.",
+			"With --type, --last and --limit count only events of these types.\n\n" + forwardHelp,
 		Example: "  perksctl events --follow\n" +
 			"  perksctl events --follow --type redemption.made --output jsonl\n" +
-			"  perksctl events --after \"$(cat cursor)\" --output jsonl",
+			"  perksctl events --after \"$(cat cursor)\" --output jsonl\n" +
+			"  perksctl tail --forward-to http://localhost:3000/webhooks\n" +
+			"  perksctl tail --state till.state --exec './print-receipt --copies 2'",
 		Args: command.NoArgs,
-	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[api.Event]) error {
-		f.follow = f.follow || cmd.CalledAs() == tail
-		return f.run(cmd, s, printer)
-	})
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.follow = f.follow || cmd.CalledAs() == tail
+			if err := f.check(cmd, s); err != nil {
+				return err
+			}
+			if f.isGiven() {
+				return f.forward(cmd, s)
+			}
+			return f.show(cmd, s)
+		},
+	}
 	cmd.Flags().StringVar(&f.after, "after", "", "show the changes after the event with this `cursor`")
 	cmd.Flags().IntVar(&f.last, "last", 10, "begin with the newest `N` changes, 0 to "+fmt.Sprint(api.MaxPerPage))
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "stop after `N` events")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "wait for more")
 	cmd.Flags().StringSliceVar(&f.types, "type", nil, "only events of this `type`; separate several by commas")
 	completion.Flag(cmd, "type", completion.Fixed(api.Texts(api.EventTypes())...))
-	return cmd
+	f.bind(cmd)
+	cmd.Flags().IntVar(&f.concurrency, "concurrency", 1, "with --forward-to or --exec, deliver `N` events at once")
+	cmd.Flags().StringVar(&f.state, "state", "",
+		"with --forward-to or --exec, keep the position in this `file`, and resume from it")
+	cmd.AddCommand(newResend(s))
+	return s.Writing(cmd, func() []string {
+		if f.isGiven() {
+			return output.FieldsOf(delivery{})
+		}
+		return output.FieldsOf(api.Event{})
+	})
 }
 
 func (f *flags) check(cmd *cobra.Command, s *session.Session) error {
@@ -94,14 +117,11 @@ func (f *flags) check(cmd *cobra.Command, s *session.Session) error {
 		}
 		f.kinds = append(f.kinds, api.EventType(name))
 	}
-	return nil
+	return f.checkForwarding(cmd)
 }
 
-func (f *flags) run(cmd *cobra.Command, s *session.Session, printer *output.Printer[api.Event]) error {
-	if err := f.check(cmd, s); err != nil {
-		return err
-	}
-	c, _, err := s.Connect()
+func (f *flags) show(cmd *cobra.Command, s *session.Session) error {
+	printer, c, err := session.Begin[api.Event](s, view)
 	if err != nil {
 		return err
 	}
@@ -112,11 +132,15 @@ func (f *flags) run(cmd *cobra.Command, s *session.Session, printer *output.Prin
 	}
 	write := func(e api.Event) error { return printer.List(ctx, output.Each([]api.Event{e})) }
 	if s.Output.IsPlain() {
-		write = func(e api.Event) error { return writeLine(s.Streams, e) }
+		write = func(e api.Event) error { return writeLine(s.Streams, e.At, e) }
 	}
 	for e, err := range events {
 		if s.IsTimeUp(err) && f.next != "" {
-			return f.timeUp(s)
+			resume := s.CommandLine("events", "--follow", "--after", f.next)
+			for _, name := range f.types {
+				resume = append(resume, "--type", name)
+			}
+			return f.timeUp(s, command.Quote(resume))
 		}
 		if err == nil {
 			err = write(e)
@@ -129,36 +153,52 @@ func (f *flags) run(cmd *cobra.Command, s *session.Session, printer *output.Prin
 }
 
 // timeUp is how following ends with --timeout: as it should, unless --limit says how many events to wait for.
-func (f *flags) timeUp(s *session.Session) error {
-	resume := s.CommandLine("events", "--follow", "--after", f.next)
-	for _, name := range f.types {
-		resume = append(resume, "--type", name)
-	}
-	advice := "Resume after that: " + command.Quote(resume)
+func (f *flags) timeUp(s *session.Session, resume string) error {
+	advice := "Resume after that: " + resume
 	if f.limit == 0 {
 		s.Streams.Note("Stopped after %s, as --timeout says. %s", s.Flags.Timeout, advice)
 		return nil
 	}
 	late := command.TimeUp(fmt.Sprintf("Only %d of %d events came within %s.", f.shown, f.limit, s.Flags.Timeout))
-	return &command.Advised{Err: late, Advice: advice, Retry: command.Quote(resume)}
+	return &command.Advised{Err: late, Advice: advice, Retry: resume}
 }
 
 // all returns the events of pages, of the types and as many as the flags ask for.
 func (f *flags) all(pages iter.Seq2[api.EventPage, error]) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		for page, err := range pages {
+		for page, err := range f.wanted(pages) {
 			if err != nil {
 				yield(api.Event{}, err)
 				return
 			}
-			f.next = page.Next
 			for _, e := range page.Data {
-				if !f.wants(e) {
-					continue
-				}
-				if f.shown++; !yield(e, nil) || f.shown == f.limit {
+				if !yield(e, nil) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// wanted returns pages with only the events of the types, and as many as the flags ask for.
+func (f *flags) wanted(pages iter.Seq2[api.EventPage, error]) iter.Seq2[api.EventPage, error] {
+	return func(yield func(api.EventPage, error) bool) {
+		for page, err := range pages {
+			if err != nil {
+				yield(page, err)
+				return
+			}
+			page.Data = slices.DeleteFunc(page.Data, func(e api.Event) bool { return !f.wants(e) })
+			left := f.limit - f.shown
+			isLast := f.limit > 0 && len(page.Data) >= left
+			if isLast {
+				page.Data = page.Data[:left]
+				page.Next = page.Data[left-1].Cursor
+			}
+			f.shown += len(page.Data)
+			f.next = page.Next
+			if !yield(page, nil) || isLast {
+				return
 			}
 		}
 	}
@@ -171,7 +211,7 @@ func (f *flags) wants(e api.Event) bool {
 // newest returns the last events of the types. A service that cannot choose by type is asked for all that it shows at
 // once, because those of the types may be behind others.
 func (f *flags) newest(ctx context.Context, s *command.Streams, c *client.Client) (api.EventPage, error) {
-	page, err := c.Events(ctx, "", max(1, f.last), 0, f.kinds...)
+	page, err := c.Events(ctx, "", min(f.last+1, api.MaxPerPage), 0, f.kinds...)
 	if isOther := func(e api.Event) bool { return !f.wants(e) }; slices.ContainsFunc(page.Data, isOther) {
 		page, err = c.Events(ctx, "", api.MaxPerPage, 0, f.kinds...)
 		all := len(page.Data)
@@ -179,7 +219,11 @@ func (f *flags) newest(ctx context.Context, s *command.Streams, c *client.Client
 			s.Warn("This service cannot choose events by type: only its newest %d were searched.", all)
 		}
 	}
-	page.Data = page.Data[max(0, len(page.Data)-f.last):]
+	from := max(0, len(page.Data)-f.last)
+	if from > 0 {
+		f.before = page.Data[from-1].Cursor
+	}
+	page.Data = page.Data[from:]
 	return page, err
 }
 
@@ -213,14 +257,16 @@ func (f *flags) pages(ctx context.Context, s *command.Streams, c *client.Client)
 }
 
 // writeLine has columns wide enough for every type, because future events are unknown. Programs get tabs.
-func writeLine(s *command.Streams, e api.Event) error {
-	format, at, about := "%s\t%s\t%s\n", e.At.UTC().Format(time.RFC3339), e.Subject
+func writeLine(s *command.Streams, at time.Time, e api.Event, more ...string) error {
+	gap, cells := "\t", []string{at.UTC().Format(time.RFC3339), display.Line(string(e.Type))}
 	if s.OutTTY {
-		format, at = "%s  %-20s  %s\n", e.At.Local().Format(time.TimeOnly)
+		gap, cells = "  ", []string{at.Local().Format(time.TimeOnly), fmt.Sprintf("%-20s", cells[1])}
 	}
+	about := e.Subject
 	if e.Redemption != nil {
 		about = fmt.Sprintf("%s of %s by %s", e.Subject, e.Redemption.PerkID, e.Redemption.UserID)
 	}
-	_, err := fmt.Fprintf(s.Out, format, at, display.Line(string(e.Type)), display.Line(about))
+	cells = append(append(cells, display.Line(about)), more...)
+	_, err := fmt.Fprintln(s.Out, strings.Join(cells, gap))
 	return err
 }

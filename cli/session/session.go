@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -334,13 +335,34 @@ func CheckAddress(address string, insecure bool) error {
 	if err != nil {
 		return command.Usagef("%s.", err)
 	}
-	ip := net.ParseIP(base.Hostname())
-	loopback := strings.EqualFold(base.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
-	if base.Scheme == "http" && !insecure && !loopback {
+	if isPlainAway(base) && !insecure {
 		return command.Usagef("%s would send the secret unencrypted over the network. Use https; or, if you trust "+
 			"the network, log in with --insecure-http.", base)
 	}
 	return nil
+}
+
+// CheckReceiver does the same for the URL of a flag that events are posted to. The profile's insecure-http allows plain
+// http.
+func (c Connection) CheckReceiver(flag, address string) error {
+	receiver, err := url.Parse(address)
+	switch {
+	case err != nil || receiver.Hostname() == "" || receiver.Scheme != "http" && receiver.Scheme != "https":
+		return command.Usagef("--%s %q is not a URL: it must look like http://localhost:3000/webhooks.", flag, address)
+	case receiver.User != nil:
+		return command.Usagef("--%s must not hold a name or password: the signature proves who sends.", flag)
+	case isPlainAway(receiver) && !c.InsecureHTTP:
+		return command.Usagef("--%s %s would send events unencrypted over the network. Use https; or, if you trust "+
+			"the network, log in with --insecure-http.", flag, receiver)
+	}
+	return nil
+}
+
+// isPlainAway tells whether a URL is of plain http to another computer.
+func isPlainAway(address *url.URL) bool {
+	ip := net.ParseIP(address.Hostname())
+	isLoopback := strings.EqualFold(address.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+	return address.Scheme == "http" && !isLoopback
 }
 
 // CheckVariables refuses a control character in the environment, such as the carriage return of a file from Windows: no
