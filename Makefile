@@ -15,7 +15,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build perksd and perksctl into bin/
-	$(BUILD) -o bin/ ./cmd/perksd ./cmd/perksctl
+	$(BUILD) -o bin/ ./cmd/perksd ./cmd/perksctl ./cmd/perksctl-mcp
 
 .PHONY: demo
 demo: build ## start a server with sample data and show the client at work
@@ -82,6 +82,12 @@ screenshots: ## draw the pictures of the terminal UI in docs/screenshots again, 
 	@rm -rf bin/screenshots
 	PERKS_ARTEFACTS='$(CURDIR)/bin/screenshots' go test -count=1 -run '^TestPictures$$' ./cmd/dev/pictures -update
 
+# It needs Node.js and a registry of its packages, as describe-lint does.
+INSPECTOR ?= npx --yes --prefer-offline @modelcontextprotocol/inspector@2.12.0
+.PHONY: inspector
+inspector: build ## have the protocol's inspector list and call the tools of perksctl mcp
+	@INSPECTOR='$(INSPECTOR)' .ci/inspector
+
 # A short form of these tests is part of make test, except the one of slow connections, and the cluster's, which needs
 # root: it has the gravest faults of make ha, and four planted ones that it has to find.
 .PHONY: endurance
@@ -91,6 +97,7 @@ endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a
 		else echo 'Not run, because it needs root: the cluster of make ha'; fi
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/dev/endurance
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestRandomSteps$$' ./tui
+	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestNothingChangesWithoutConfirm$$' ./cli/assistant
 
 .PHONY: reference
 reference: test-programs ## open the reference page in Chromium and keep pictures of it in bin/artefacts
@@ -154,7 +161,7 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 .PHONY: release
 release: build man ## make packages, archives, an image, lists of what is in them and sums, for all platforms, in bin/release/
 	@for platform in $(PLATFORMS); do \
-		programs=./cmd/perksctl; case $$platform in linux/*) programs="./cmd/perksd $$programs" ;; esac; \
+		programs='./cmd/perksctl ./cmd/perksctl-mcp'; case $$platform in linux/*) programs="./cmd/perksd $$programs" ;; esac; \
 		folder=bin/$$(echo $$platform | tr / _); rm -rf $$folder; \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(BUILD) -o $$folder/ $$programs || exit 1; \
 	done
@@ -203,7 +210,7 @@ vulnerabilities-test:
 .PHONY: gosec
 gosec: ## look for unsafe code in the programs
 	@$$(go -C .ci/tools tool -n gosec) -quiet -exclude=G104,G304 \
-		$$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.Dir}}{{end}}{{end}}' ./cmd/perksd ./cmd/perksctl)
+		$$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.Dir}}{{end}}{{end}}' ./cmd/perksd ./cmd/perksctl ./cmd/perksctl-mcp)
 
 # npx keeps what it downloads, and asks the registry only for what it does not have.
 .PHONY: describe-lint

@@ -20,6 +20,7 @@ import (
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/doctor"
 	"example.com/perks/cli/event"
+	"example.com/perks/cli/explain"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/perk"
 	"example.com/perks/cli/property"
@@ -42,8 +43,8 @@ var members = []struct {
 	{work, "perk", perk.New}, {work, "redeem", perk.NewRedeem}, {work, "user", perk.NewUser},
 	{work, "property", property.New}, {work, "redemption", redemption.New}, {work, "events", event.New},
 	{work, "webhook", webhook.New},
-	{work, "bulk", newBulk}, {work, "report", redemption.NewReport}, {work, "tui", newTUI},
-	{other, "api", newAPI}, {other, "explain", newExplain}, {other, "open", newOpen}, {other, "doctor", doctor.New},
+	{work, "bulk", newBulk}, {work, "report", redemption.NewReport}, {work, "tui", newTUI}, {work, "mcp", newMCP},
+	{other, "api", newAPI}, {other, "explain", explain.New}, {other, "open", newOpen}, {other, "doctor", doctor.New},
 	{other, "completion", completion.New}, {other, "version", newVersion},
 }
 
@@ -78,7 +79,7 @@ func newRoot(s *session.Session, args []string) *cobra.Command {
 		root.AddCommand(cmd)
 	}
 	completion.Attach(root, s)
-	explain(root)
+	describe(root)
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetIn(s.Streams.In)
 	root.SetOut(s.Streams.Out)
@@ -167,8 +168,8 @@ Exit codes:
   130  interrupted
 `
 
-// explain groups the commands in the root's help, and adds the variables and exit codes to it.
-func explain(root *cobra.Command) {
+// describe groups the commands in the root's help, and adds the variables and exit codes to it.
+func describe(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: work, Title: "Perks and properties:"},
 		&cobra.Group{ID: access, Title: "Access:"}, &cobra.Group{ID: other, Title: "More:"})
 	root.SetHelpCommand(newHelp())

@@ -365,6 +365,14 @@ func (t *task[I, R, P]) hasMade(version api.PropertyVersion) bool {
 		!slices.ContainsFunc(version.Changed, isOthers)
 }
 
+// Predict says what an update or a deletion would come to.
+func (k *Kind[I, R, P]) Predict(
+	ctx context.Context, c *client.Client, saving operation.Saving[I, R, P],
+) operation.Prediction {
+	t := k.newTask(saving)
+	return t.Predict(ctx, c)
+}
+
 // Predict compares the record with what the row wants, and its version with the ETag of the row.
 func (t *task[I, R, P]) Predict(ctx context.Context, c *client.Client) (p operation.Prediction) {
 	now := t.Read(ctx, c)

@@ -32,9 +32,9 @@ type row struct {
 }
 
 var (
-	tableRow     = regexp.MustCompile("(?m)^\\| `([a-z/*]+)` \\|.*\\|([^|]*)\\|$")
-	quoted       = regexp.MustCompile("`([a-z/*]+)`")
-	smallPackage = regexp.MustCompile("(?m)^- `([a-z/]+)` is small: ")
+	tableRow     = regexp.MustCompile("(?m)^\\| `([a-z/*-]+)` \\|.*\\|([^|]*)\\|$")
+	quoted       = regexp.MustCompile("`([a-z/*-]+)`")
+	smallPackage = regexp.MustCompile("(?m)^- `([a-z/-]+)` is small: ")
 )
 
 // TestPackagesMatchArchitecture checks that packages have only the imports listed in docs/architecture.md, and that the

@@ -15,8 +15,11 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// shipped are the programs that people get.
-var shipped = []string{"perksd", "perksctl"}
+// clients are the programs of the client, for which there is one package: perksctl mcp runs the second.
+var clients = []string{"perksctl", "perksctl-mcp"}
+
+// shipped are the programs that people get, and packaged those that have a package of their own.
+var shipped, packaged = append([]string{"perksd"}, clients...), []string{"perksd", "perksctl"}
 
 // systems are the operating systems for which programs are shipped.
 var systems = []string{"linux", "darwin", "windows"}

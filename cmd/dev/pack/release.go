@@ -57,7 +57,7 @@ func release(ctx context.Context, v versions, date time.Time, platforms []platfo
 				return err
 			}
 		}
-		if err := archive("perksctl", v, p, []string{"perksctl"}, date); err != nil {
+		if err := archive("perksctl", v, p, clients, date); err != nil {
 			return err
 		}
 		if p.os != "linux" {
@@ -67,7 +67,7 @@ func release(ctx context.Context, v versions, date time.Time, platforms []platfo
 		if err := archive("perks", v, p, shipped, date); err != nil {
 			return err
 		}
-		for _, program := range shipped {
+		for _, program := range packaged {
 			if err := packages(ctx, program, v, p); err != nil {
 				return err
 			}

@@ -73,7 +73,7 @@ func (p platform) programs() []string {
 	if p.os == "linux" {
 		return shipped
 	}
-	return []string{"perksctl"}
+	return clients
 }
 
 func parsePlatforms(texts []string) ([]platform, error) {

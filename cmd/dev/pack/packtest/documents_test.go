@@ -103,8 +103,10 @@ func TestEveryModuleOfTheProgramsHasItsLicence(t *testing.T) {
 	if !strings.Contains(r.read("usr/share/doc/perksd/copyright"), "Swagger UI (Copyright SmartBear Software Inc.)") {
 		t.Error("Swagger UI is missing, which is in perksd too")
 	}
-	for _, program := range []string{"perksd", "perksctl"} {
-		texts := r.read("usr/share/doc/" + program + "/copyright")
+	for program, file := range map[string]string{
+		"perksd": "perksd/copyright", "perksctl": "perksctl/copyright", "perksctl-mcp": "perksctl/copyright.perksctl-mcp",
+	} {
+		texts := r.read("usr/share/doc/" + file)
 		modules := 0
 		for line := range strings.Lines(r.run(exec.Command("go", "version", "-m", r.path("usr/bin/"+program)))) {
 			fields := strings.Fields(line)
@@ -221,9 +223,9 @@ func TestTheArchiveIsCompleteAndRunsInAnyDirectory(t *testing.T) {
 	}
 	directory := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")
 	for _, name := range []string{
-		"CHANGELOG.md", "README.md", "bin/perksd", "bin/perksctl", "completions/_perksd", "completions/perksctl.fish",
+		"CHANGELOG.md", "README.md", "bin/perksd", "bin/perksctl", "bin/perksctl-mcp", "completions/_perksd", "completions/perksctl.fish",
 		"docs/operating.md", "docs/security.md", "etc/perksd/perksd.env",
-		"licences/perksd", "licences/perksctl", "man/man1/perksctl.1.gz", "man/man8/perksd-serve.8.gz",
+		"licences/perksd", "licences/perksctl", "licences/perksctl-mcp", "man/man1/perksctl.1.gz", "man/man8/perksd-serve.8.gz",
 		"systemd/perksd.service", "systemd/sysusers.d/perksd.conf",
 	} {
 		if !slices.Contains(names, directory+"/"+name) {

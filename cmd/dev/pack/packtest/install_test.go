@@ -26,6 +26,7 @@ func TestInstallingGivesEveryFileItsModeAndOwners(t *testing.T) {
 		"var/lib/perksd":                        "0700 perksd:perksd",
 		"usr/bin/perksd":                        "0755 root:root",
 		"usr/bin/perksctl":                      "0755 root:root",
+		"usr/bin/perksctl-mcp":                  "0755 root:root",
 		"usr/sbin/perksd-operate":               "0755 root:root",
 		"usr/lib/systemd/system/perksd.service": "0644 root:root",
 	} {
@@ -107,7 +108,7 @@ func TestRemovingKeepsSettingsAndPurgingKeepsTheDatabase(t *testing.T) {
 	r.dpkg("-r", "perksd", "perksctl")
 	for name, stays := range map[string]bool{
 		settings: true, "var/lib/perksd/perks.db": true, "etc/perksd/tls/key.pem": true,
-		"usr/bin/perksd": false, "usr/bin/perksctl": false, "usr/lib/systemd/system/perksd.service": false,
+		"usr/bin/perksd": false, "usr/bin/perksctl": false, "usr/bin/perksctl-mcp": false, "usr/lib/systemd/system/perksd.service": false,
 		"usr/share/man/man8/perksd.8.gz": false,
 	} {
 		if r.exists(name) != stays {

@@ -87,36 +87,39 @@ func TestEachArchiveHasTheProgramOfItsPlatform(t *testing.T) {
 		system, arch, _ := strings.Cut(platform, "/")
 		files := unpacked(t, archive)
 		want := []string{"CHANGELOG.md", "completions/_perksctl", "completions/perksctl.bash",
-			"completions/perksctl.fish", "completions/perksctl.ps1", "docs/cookbook.md", "licences/perksctl"}
-		program := "bin/perksctl"
+			"completions/perksctl.fish", "completions/perksctl.ps1", "docs/cookbook.md"}
+		suffix := ""
 		if system == "windows" {
-			program += ".exe"
+			suffix = ".exe"
 		} else {
 			want = append(want, "man/man1/perksctl.1.gz", "man/man1/perksctl-perk-redeem.1.gz")
 		}
-		for _, name := range append(want, program) {
+		for _, name := range want {
 			if len(files[name]) == 0 {
 				t.Errorf("the archive for %s lacks %s", platform, name)
 			}
 		}
-		about, err := buildinfo.Read(bytes.NewReader(files[program]))
-		if err != nil {
-			t.Fatalf("%s in the archive for %s: %v", program, platform, err)
-		}
-		made := map[string]string{}
-		for _, s := range about.Settings {
-			made[s.Key] = s.Value
-		}
-		if made["GOOS"] != system || made["GOARCH"] != arch || made["CGO_ENABLED"] != "0" ||
-			made["-trimpath"] != "true" {
-			t.Errorf("the program for %s was built with %v", platform, made)
-		}
-		for _, module := range about.Deps {
-			if !hasTitle(string(files["licences/perksctl"]), module.Path, module.Version) {
-				t.Errorf("the licences for %s lack %s %s", platform, module.Path, module.Version)
+		materials := strings.TrimSuffix(strings.TrimSuffix(archive, ".zip"), ".tar.gz") + ".cdx.json"
+		for _, program := range []string{"perksctl", "perksctl-mcp"} {
+			about, err := buildinfo.Read(bytes.NewReader(files["bin/"+program+suffix]))
+			if err != nil {
+				t.Fatalf("%s in the archive for %s: %v", program, platform, err)
 			}
+			made := map[string]string{}
+			for _, s := range about.Settings {
+				made[s.Key] = s.Value
+			}
+			if made["GOOS"] != system || made["GOARCH"] != arch || made["CGO_ENABLED"] != "0" ||
+				made["-trimpath"] != "true" {
+				t.Errorf("%s for %s was built with %v", program, platform, made)
+			}
+			for _, module := range about.Deps {
+				if !hasTitle(string(files["licences/"+program]), module.Path, module.Version) {
+					t.Errorf("the licences of %s for %s lack %s %s", program, platform, module.Path, module.Version)
+				}
+			}
+			checkMaterials(t, strings.Replace(materials, "perksctl_", program+"_", 1), about)
 		}
-		checkMaterials(t, strings.TrimSuffix(strings.TrimSuffix(archive, ".zip"), ".tar.gz")+".cdx.json", about)
 	}
 }
 

@@ -1,4 +1,4 @@
-package cli
+package explain
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/cli/output"
 )
+
+var update = flag.Bool("update", false, "rewrite explain.json")
 
 // TestExplanationsMatchTheDescription compares explain.json with what openapi.yaml says.
 func TestExplanationsMatchTheDescription(t *testing.T) {
@@ -43,14 +45,14 @@ func TestExplanationsMatchTheDescription(t *testing.T) {
 		}
 	}
 	want := []byte("[\n" + strings.Join(lines, ",\n") + "\n]\n")
-	if flag.Lookup("update").Value.String() == "true" {
+	if *update {
 		if err := os.WriteFile("explain.json", want, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if !bytes.Equal(explainedJSON, want) {
-		t.Error("explain.json is not what openapi.yaml says. Run go test ./cli -run Explanations -update")
+		t.Error("explain.json is not what openapi.yaml says. Run go test ./cli/explain -run Explanations -update")
 	}
 }
 
@@ -136,14 +138,14 @@ func (d *description) follow(s *schema) *schema {
 }
 
 // explain returns the explanation of a record and then those of its fields.
-func (d *description) explain(record string, s *schema) []explanation {
+func (d *description) explain(record string, s *schema) []Explanation {
 	examples := slices.DeleteFunc(slices.Clone(d.examples), func(node *yaml.Node) bool { return !s.describes(node) })
 	about := d.about(record, s)
 	about.Type = "record"
 	if len(examples) > 0 {
 		about.Example = asRaw(examples[0])
 	}
-	all := []explanation{about}
+	all := []Explanation{about}
 	for i := 0; i < len(s.Properties.Content); i += 2 {
 		var field schema
 		name := s.Properties.Content[i].Value
@@ -182,9 +184,9 @@ func asRaw(node *yaml.Node) json.RawMessage {
 	return raw
 }
 
-func (d *description) about(name string, s *schema) explanation {
+func (d *description) about(name string, s *schema) Explanation {
 	s = d.follow(s)
-	return explanation{name, d.typeOf(s), d.ruleOf(s), strings.TrimSpace(s.Description), asRaw(&s.Example)}
+	return Explanation{name, d.typeOf(s), d.ruleOf(s), strings.TrimSpace(s.Description), asRaw(&s.Example)}
 }
 
 func (d *description) typeOf(s *schema) string {

@@ -1,4 +1,5 @@
-package cli
+// Package explain is the command that explains records and their fields, and what it knows of them.
+package explain
 
 import (
 	_ "embed"
@@ -22,13 +23,13 @@ import (
 var explainedJSON []byte
 
 // explained parses the explanations of the records, each followed by those of its fields.
-var explained = sync.OnceValue(func() (all []explanation) {
+var explained = sync.OnceValue(func() (all []Explanation) {
 	_ = json.Unmarshal(explainedJSON, &all) // a test compares it
 	return all
 })
 
-// explanation is about a record, or a field of one.
-type explanation struct {
+// Explanation is about a record, or a field of one.
+type Explanation struct {
 	Name        string          `json:"name"` // such as perk or perk.valid_to
 	Type        string          `json:"type"`
 	Rule        string          `json:"rule"`
@@ -36,8 +37,9 @@ type explanation struct {
 	Example     json.RawMessage `json:"example"` // null if there is none
 }
 
-func newExplain(s *session.Session) *cobra.Command {
-	return session.Writes[explanation](s, &cobra.Command{
+// New makes the command.
+func New(s *session.Session) *cobra.Command {
+	return session.Writes[Explanation](s, &cobra.Command{
 		Use:   "explain [RECORD[.FIELD] | RECORD FIELD]",
 		Short: "Explain the fields of records: type, rule and example",
 		Long: "Explain a field, from the API's description: its type, the rule that its values follow, and an\n" +
@@ -54,41 +56,54 @@ func newExplain(s *session.Session) *cobra.Command {
 			}
 			return command.Exactly("RECORD")(cmd, args)
 		},
-		ValidArgsFunction: completeExplain,
+		ValidArgsFunction: complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			view := output.View{Columns: []string{"name", "type", "rule"}, ID: "name"}
 			if len(args) == 0 {
 				view.Columns = []string{"name", "description"}
 			}
-			printer, err := output.New[explanation](s.Output, s.Streams, view)
+			printer, err := output.New[Explanation](s.Output, s.Streams, view)
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 {
-				return printer.List(cmd.Context(), output.Each(explainedRecords()))
+			found, isField, err := Look(args...)
+			switch {
+			case err != nil:
+				return err
+			case isField:
+				return printer.One(cmd.Context(), found[0])
 			}
-			record, field, one := strings.Cut(strings.Join(args, "."), ".")
-			record = singular(record)
-			fields := fieldsOf(record)
-			if fields == nil {
-				return unknownRecord(record)
-			}
-			if !one {
-				return printer.List(cmd.Context(), output.Each(fields))
-			}
-			names := make([]string, len(fields))
-			for i, known := range fields {
-				if names[i] = strings.TrimPrefix(known.Name, record+"."); names[i] == field {
-					return printer.One(cmd.Context(), known)
-				}
-			}
-			return command.Usagef("%s has no field %q.%s The fields are %s.",
-				record, field, command.DidYouMean(field, names), strings.Join(names, ", "))
+			return printer.List(cmd.Context(), output.Each(found))
 		},
 	})
 }
 
-func completeExplain(_ *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+// Look returns what the words of a record and a field, such as perk.valid_to, ask for: without words the records, with
+// a record its fields, and with both that field.
+func Look(words ...string) (found []Explanation, isField bool, err error) {
+	if len(words) == 0 {
+		return records(), false, nil
+	}
+	record, field, isField := strings.Cut(strings.Join(words, "."), ".")
+	record = singular(record)
+	fields := fieldsOf(record)
+	if fields == nil {
+		return nil, false, unknownRecord(record)
+	}
+	if !isField {
+		return fields, false, nil
+	}
+	names := make([]string, len(fields))
+	for i, known := range fields {
+		if names[i] = strings.TrimPrefix(known.Name, record+"."); names[i] == field {
+			return fields[i : i+1], true, nil
+		}
+	}
+	return nil, false, command.Usagef("%s has no field %q.%s The fields are %s.",
+		record, field, command.DidYouMean(field, names), strings.Join(names, ", "))
+}
+
+func complete(_ *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	record, _, inside := strings.Cut(typed, ".")
 	switch {
@@ -100,20 +115,20 @@ func completeExplain(_ *cobra.Command, args []string, typed string) (names []str
 		}
 	default:
 		directive |= cobra.ShellCompDirectiveNoSpace // a dot may follow
-		for _, e := range explainedRecords() {
+		for _, e := range records() {
 			names = append(names, e.Name)
 		}
 	}
 	return completion.Beginning(names, typed), directive
 }
 
-func explainedRecords() []explanation {
-	isField := func(e explanation) bool { return strings.Contains(e.Name, ".") }
+func records() []Explanation {
+	isField := func(e Explanation) bool { return strings.Contains(e.Name, ".") }
 	return slices.DeleteFunc(slices.Clone(explained()), isField)
 }
 
 // fieldsOf returns the fields of a record, nil if there is no such record.
-func fieldsOf(record string) (fields []explanation) {
+func fieldsOf(record string) (fields []Explanation) {
 	for _, e := range explained() {
 		if strings.HasPrefix(e.Name, record+".") {
 			fields = append(fields, e)
@@ -124,12 +139,12 @@ func fieldsOf(record string) (fields []explanation) {
 
 // unknownRecord names the records, or those that have a field of that name.
 func unknownRecord(name string) error {
-	var records, withField []string
+	var names, withField []string
 	for _, e := range explained() {
 		record, field, isField := strings.Cut(e.Name, ".")
 		switch {
 		case !isField:
-			records = append(records, record)
+			names = append(names, record)
 		case field == name:
 			withField = append(withField, e.Name)
 		}
@@ -139,12 +154,12 @@ func unknownRecord(name string) error {
 			name, strings.Join(withField, ", or "))
 	}
 	return command.Usagef("%q is not a record.%s The records are %s.",
-		name, command.DidYouMean(name, records), strings.Join(records, ", "))
+		name, command.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // singular takes the plural of a record for the record.
 func singular(name string) string {
-	for _, e := range explainedRecords() {
+	for _, e := range records() {
 		if name == e.Name+"s" || name == strings.TrimSuffix(e.Name, "y")+"ies" {
 			return e.Name
 		}
