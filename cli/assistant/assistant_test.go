@@ -15,7 +15,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
 
@@ -203,6 +202,8 @@ func TestChangesNeedPermission(t *testing.T) {
 			t.Error("the sandbox would change live properties")
 		}
 	}
+	f.env[session.EnvClientSecret] = ""
+	f.serve(false).refuses("not_logged_in", "set PERKSCTL_CLIENT_SECRET too", "get_perk", args{"perk": "coffee"})
 }
 
 // TestADraftIsCarriedOutOnceAndInTime confirms drafts twice, late, and never.
@@ -348,11 +349,6 @@ func TestItEndsWithItsInputOrAnInterrupt(t *testing.T) {
 	}
 	in.Close()
 
-	f.env[session.EnvClientSecret] = ""
-	_, _, ended = f.begin(t.Context(), false)
-	if err := <-ended; err != nil && !errors.As(err, new(*command.NotLoggedIn)) {
-		t.Errorf("without a secret: %v", err)
-	}
 	stacks := make([]byte, 1<<20)
 	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
 		left := string(stacks[:runtime.Stack(stacks, true)])

@@ -113,6 +113,7 @@ func (f *fixture) begin(ctx context.Context, changes bool, flags ...string) (in 
 	out, stdout := io.Pipe()
 	streams := &command.Streams{In: stdin, Out: stdout, Err: &f.log}
 	s := session.New(streams, func(name string) string { return f.env[name] }, "test")
+	s.WaitBudget, s.BackoffBudget = time.Millisecond, time.Millisecond // what is lost stays lost
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.Bind(set)
 	if err := set.Parse(flags); err != nil {

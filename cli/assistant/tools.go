@@ -102,7 +102,7 @@ type arguments map[string]json.RawMessage
 
 // read checks the arguments of a call.
 func (t tool) read(raw json.RawMessage) (arguments, error) {
-	if len(raw) == 0 {
+	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
 	members, err := api.ParseObject(raw) // which refuses repeated names and broken texts

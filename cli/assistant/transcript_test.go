@@ -67,9 +67,9 @@ type names struct {
 }
 
 var (
-	uuids  = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	times  = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
-	hashes = regexp.MustCompile(`\\"[0-9a-f-]+\\"`) // ETags
+	uuids = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+	etags = regexp.MustCompile(`"if_match":"\\"[^"]+\\""`)
 )
 
 // example is a result in the document.
@@ -83,7 +83,7 @@ func (n names) example(t *testing.T, text string) string {
 	})
 	text = strings.NewReplacer(n.f.URL, "https://perks.example/v2", n.f.env[session.EnvClientID], "desk").Replace(text)
 	text = times.ReplaceAllString(text, "2026-03-02T09:00:00Z")
-	text = hashes.ReplaceAllString(text, `\"1f2e3d\"`)
+	text = etags.ReplaceAllString(text, `"if_match":"\"1f2e3d\""`)
 	var out bytes.Buffer
 	if err := json.Indent(&out, []byte(text), "    ", "  "); err != nil {
 		t.Fatal(err)
