@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -65,23 +63,6 @@ type webhookEndpoint struct {
 	progress webhookProgress
 }
 
-// webhookProgress is what the next sync keeps.
-type webhookProgress struct {
-	position     store.AuditPlace
-	kept         store.AuditPlace
-	keptAt       time.Time
-	isUrgent     bool // something was sent or failed since
-	changed      map[int64]store.WebhookFailure
-	ended        map[int64]bool
-	saved        []int64 // of failures that the database has now
-	failures     int
-	failingSince *time.Time
-	oldest       time.Time // when the oldest event happened that waits; zero without one
-	disabled     string
-	log          []api.WebhookDelivery
-	logged       int // deliveries in the log that did not fail
-}
-
 // outgoing is an event that was read and not yet sent.
 type outgoing struct {
 	feedEvent
@@ -94,24 +75,6 @@ type waiting struct {
 	isSaved              bool
 	isSending            bool
 }
-
-// webhookResult is what came of an event.
-type webhookResult struct {
-	sent    *outgoing // either of these
-	retried *waiting
-	event   api.Event
-	outcome webhookOutcome
-	posted  posted
-}
-
-type webhookOutcome int
-
-const (
-	outcomeAborted   webhookOutcome = iota // nothing is known, because the server stops
-	outcomeDelivered                       // or it may not be seen, or is gone
-	outcomeFailed
-	outcomeLater // the database could not be read
-)
 
 func newWebhookEndpoint(sender *webhookSender, id string, retries bool) *webhookEndpoint {
 	e := &webhookEndpoint{sender: sender, id: id, retries: retries, lazy: webhookLazy + rand.N(webhookLazy),
@@ -355,80 +318,6 @@ func (e *webhookEndpoint) untilDue() time.Duration {
 	return next
 }
 
-// retry reads an event again and sends it.
-func (e *webhookEndpoint) retry(ctx context.Context, failure store.WebhookFailure) webhookResult {
-	cursor, err := e.sender.store.WebhookFailureCursor(ctx, e.id, failure.Number)
-	if err != nil {
-		return e.later(ctx, err)
-	}
-	event, found, err := e.sender.feed.eventOf(ctx, failure.Key(), cursor)
-	switch {
-	case err != nil:
-		return e.later(ctx, err)
-	case !found:
-		return webhookResult{outcome: outcomeDelivered}
-	}
-	return e.send(ctx, event)
-}
-
-// later returns in a moment.
-func (e *webhookEndpoint) later(ctx context.Context, err error) webhookResult {
-	if ctx.Err() == nil {
-		e.sender.warn("an event for a webhook cannot be read or signed; this is tried again", "webhook", e.id, "error",
-			sanitize(err.Error()))
-	}
-	wait(ctx, e.stopping, webhookPause)
-	return webhookResult{outcome: outcomeLater}
-}
-
-// send posts an event once the client may get it.
-func (e *webhookEndpoint) send(ctx context.Context, event feedEvent) (result webhookResult) {
-	result.event = event.Event
-	for isActive := false; !isActive; {
-		caller, mayGet, err := e.sender.subscriber(ctx, e.hook.ClientID)
-		switch isActive = err == nil && mayGet; {
-		case e.mustStop(ctx):
-			return result
-		case !isActive: // its events wait until the client is back
-			wait(ctx, e.stopping, webhookPause)
-		case !event.maySee(caller):
-			result.outcome = outcomeDelivered
-			return result
-		}
-	}
-	body, err := webhook.Body(event.Event)
-	if err != nil {
-		return e.later(ctx, err)
-	}
-	if e.sender.yield(ctx) != nil || e.mustStop(ctx) || !e.sender.isLeased() {
-		return result
-	}
-	now := e.sender.service.now()
-	secrets, err := signing(e.secrets, now)
-	if err != nil {
-		return e.later(ctx, err)
-	}
-	result.posted = e.sender.poster.post(ctx, e.hook.URL, event.ID, body, now, secrets)
-	switch {
-	case result.posted.answer == nil && ctx.Err() != nil: // it may have arrived
-	case webhook.IsDelivered(result.posted.answer):
-		result.outcome = outcomeDelivered
-	default:
-		result.outcome = outcomeFailed
-	}
-	return result
-}
-
-// mustStop tells whether no request may begin.
-func (e *webhookEndpoint) mustStop(ctx context.Context) bool {
-	select {
-	case <-e.stopping:
-		return true
-	default:
-		return ctx.Err() != nil
-	}
-}
-
 // settle notes what came of an event.
 func (e *webhookEndpoint) settle(r webhookResult) {
 	e.sending--
@@ -536,132 +425,4 @@ func (e *webhookEndpoint) disable(reason string) {
 		e.progress.disabled = reason
 	}
 	e.progress.isUrgent = true
-}
-
-// advance moves the position up to the first event that is not settled.
-func (e *webhookEndpoint) advance() {
-	settled := 0
-	for settled < len(e.outstanding) && e.outstanding[settled].isSettled {
-		e.progress.position = e.outstanding[settled].place
-		settled++
-	}
-	if settled > 0 {
-		e.outstanding = slices.Clone(e.outstanding[settled:]) // so that what was settled is not kept
-		e.progress.isUrgent = true
-	}
-	if len(e.outstanding) == 0 {
-		e.progress.position = e.read
-	}
-	e.count()
-}
-
-// count says how much waits. e.mu is locked.
-func (e *webhookEndpoint) count() {
-	p := &e.progress
-	before := p.failures
-	p.failures, p.oldest = 0, time.Time{}
-	for _, chain := range e.failing {
-		p.failures += len(chain)
-		if p.oldest.IsZero() || chain[0].At.Before(p.oldest) {
-			p.oldest = chain[0].At
-		}
-	}
-	if len(e.outstanding) > 0 && (p.oldest.IsZero() || e.outstanding[0].At.Before(p.oldest)) {
-		p.oldest = e.outstanding[0].At
-	}
-	switch {
-	case p.failures == 0:
-		p.failingSince = nil
-	case p.failingSince == nil:
-		now := e.sender.service.now()
-		p.failingSince = &now
-	}
-	p.isUrgent = p.isUrgent || p.failures != before
-}
-
-// log notes a request for the list of deliveries, unless there are too many.
-func (e *webhookEndpoint) log(r webhookResult, attempt int, next *time.Time) {
-	d := r.posted.delivery(e.sender.service.config.NewID(), e.id, r.event, attempt, next)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p := &e.progress
-	switch isFailure := d.Error != nil; {
-	case !isFailure && p.logged < webhookMaxLogged:
-		p.logged++
-	case !isFailure || len(p.log)-p.logged >= 2*webhookMaxLogged:
-		return
-	}
-	p.log = append(p.log, d)
-}
-
-// noteSaved makes those failures due that the database has: a retry reads the cursor there.
-func (e *webhookEndpoint) noteSaved() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, number := range e.progress.saved {
-		if w := e.unsaved[number]; w != nil {
-			w.isSaved, w.Cursor = true, ""
-			delete(e.unsaved, number)
-		}
-	}
-	e.progress.saved = nil
-}
-
-// webhookSnapshot is what one sync keeps of a webhook.
-type webhookSnapshot struct {
-	endpoint *webhookEndpoint
-	store.WebhookProgress
-	log    []api.WebhookDelivery
-	isDone bool // nothing comes after it
-}
-
-// snapshot returns what is to be kept, with a bounded number of deliveries. isDirty is false if there is nothing.
-func (e *webhookEndpoint) snapshot(mostLogged int) (s webhookSnapshot, isDirty bool) {
-	s = webhookSnapshot{endpoint: e, isDone: e.isDone()} // first: what came before is in it
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p := &e.progress
-	if !e.loaded {
-		return s, false
-	}
-	s.WebhookProgress = store.WebhookProgress{ID: e.id, Position: p.position, FailingSince: p.failingSince,
-		Disabled: p.disabled, Failures: slices.Collect(maps.Values(p.changed)),
-		Ended: slices.Collect(maps.Keys(p.ended))}
-	s.log = slices.Clone(p.log[:min(len(p.log), mostLogged)])
-	moved := p.position != p.kept && (s.isDone || time.Since(p.keptAt) >= e.lazy)
-	isDirty = p.isUrgent || moved || len(s.Failures)+len(s.Ended)+len(s.log) > 0
-	p.isUrgent = false
-	return s, isDirty
-}
-
-// keep notes that a snapshot was kept, or was not.
-func (e *webhookEndpoint) keep(s webhookSnapshot, isKept bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p := &e.progress
-	if !isKept {
-		p.isUrgent = true
-		return
-	}
-	p.kept, p.keptAt = s.Position, time.Now()
-	for _, failure := range s.Failures {
-		if p.changed[failure.Number] == failure {
-			delete(p.changed, failure.Number)
-		}
-		p.saved = append(p.saved, failure.Number)
-	}
-	for _, number := range s.Ended {
-		delete(p.ended, number)
-	}
-	p.log = slices.Clone(p.log[len(s.log):])
-	p.logged = 0
-	for _, d := range p.log {
-		if d.Error == nil {
-			p.logged++
-		}
-	}
-	select {
-	case e.woken <- struct{}{}:
-	default:
-	}
 }

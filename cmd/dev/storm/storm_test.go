@@ -306,8 +306,8 @@ func someFixtures() fixtures {
 	names := map[string]string{"owner": "one.two.three", "other": "four.five.six", "reader": "7.8.9",
 		"sandbox": "a.b.c"}
 	return fixtures{perks: []string{"tea", "spa"}, users: []string{"alice", "bob"}, properties: []string{"1", "2"},
-		redemptions: []string{"r1", "r2"}, versions: []version{{"1", `"a"`, "2026-01-01T00:00:00Z"}}, secrets: names,
-		tokens: names}
+		redemptions: []string{"r1", "r2"}, webhooks: []string{"w1"},
+		versions: []version{{"1", `"a"`, "2026-01-01T00:00:00Z"}}, secrets: names, tokens: names}
 }
 
 func TestRequestsDependOnlyOnSeedAndNumber(t *testing.T) {
