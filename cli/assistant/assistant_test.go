@@ -176,7 +176,8 @@ func TestChangesNeedPermission(t *testing.T) {
 	}
 	refused := func(says string, flags ...string) {
 		t.Helper()
-		_, _, ended := f.begin(t.Context(), true, flags...)
+		in, _, ended := f.begin(t.Context(), true, flags...)
+		in.Close() // ends it, should it begin
 		if err := <-ended; err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %s", err, says)
 		}
