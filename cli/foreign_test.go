@@ -65,7 +65,7 @@ var atOthers = map[string]string{
 	"reports": "report redemptions",
 	"": "perk list; perk list --all; perk get perk-001; perk categories; perk redeem perk-002 --user user-001;" +
 		"redeem perk-002 --user user-001; perk redeem perk-001 --user user-001 --dry-run; perk redeem --file FILE;" +
-		"bulk status FILE; user perks user-001; user perks user-001 --type redeemed;" +
+		"bulk status FILE; mcp config; user perks user-001; user perks user-001 --type redeemed;" +
 		"property get 1; property update 3 --title x; property edit 1 --yes; property delete 5 --yes;" +
 		"api get-property/1; explain perk; open perk-001 --print; doctor; whoami; auth status; auth token;" +
 		"profile list; config list; config get current; config set tui.theme light; config path;" +

@@ -115,7 +115,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"api health", "api partners/perks --paginate", "api HEAD health", "api openapi.yaml",
 		"api POST partners/perks/museum/redeem --field user_id=bob", "explain", "explain perk",
 		"explain perk.valid_to", "config list", "config get current", "config set tui.mouse true", "config path",
-		"open docs --print", "open docs", "completion bash", "completion zsh", "completion fish",
+		"mcp config", "open docs --print", "open docs", "completion bash", "completion zsh", "completion fish",
 		"completion powershell", "doctor", "tui --list-keys", "version",
 		"profile set second --protected", "profile rename second third", "profile delete third --yes",
 		"auth logout", "logout",
