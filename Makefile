@@ -21,8 +21,9 @@ build: ## build perksd and perksctl into bin/
 demo: build ## start a server with sample data and show the client at work
 	@go run ./cmd/dev/demo
 
-# Most tests wait for a disk, a server or a clock now and then, so twice as many test programs run at once as there are processors.
-AT_ONCE ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
+# With make test-postgres beside them, so many test programs keep all processors busy. More of them would only make
+# each slower, and some measure times.
+AT_ONCE ?= $(shell getconf _NPROCESSORS_ONLN)
 
 .PHONY: test
 test test-all test-postgres databases race: export TMPDIR = $(shell .ci/temporary-folder)

@@ -21,7 +21,7 @@ func inEnvironment(f *pflag.Flag) (given, shown string) {
 	case "func": // such a flag does not show its value
 		return map[string]string{
 			"rate-limit": "7/s", "audit-rate": "7KiB/s", "trusted-proxies": "10.0.0.7",
-			"public-url": "https://seven.example",
+			"public-url": "https://seven.example", "webhook-allow": "10.0.0.7",
 		}[f.Name], ""
 	case "string":
 		return "seven", "seven"
