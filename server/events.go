@@ -93,6 +93,7 @@ func (h perkHandlers) pageOfEvents(
 	c echo.Context, cursors cursors, after store.AuditPlace, types []api.EventType, perPage int, wait time.Duration,
 ) error {
 	ctx := c.Request().Context()
+	waiting := ctx
 	if wait > 0 {
 		following, end, err := h.listeners.begin(ctx, callerOf(c).ClientID)
 		if err != nil {
@@ -101,7 +102,7 @@ func (h perkHandlers) pageOfEvents(
 		defer end()
 		limited, cancel := context.WithTimeoutCause(following, wait, errWaited)
 		defer cancel()
-		ctx = limited
+		ctx, waiting = following, limited
 	}
 	page := api.EventPage{Data: []api.Event{}, Next: cursors.write(after)}
 	reader := h.feed.follow(after, wait > 0)
@@ -116,6 +117,7 @@ func (h perkHandlers) pageOfEvents(
 		if err != nil {
 			return err
 		}
+		ctx = waiting // only now: a short wait must not end before a slow database has told what was there
 		searched++
 		page.Next, page.More = cursors.write(part.next), part.isMore
 		for _, e := range part.events {

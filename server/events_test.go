@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -138,6 +139,31 @@ func TestAnUnknownPositionIsRefused(t *testing.T) {
 				t.Errorf("%q: %d %s", position, response.StatusCode, body)
 			}
 		}
+	}
+}
+
+// slowStore needs more time for two looks at the audit log than the shortest wait.
+type slowStore struct{ store.Store }
+
+func (s slowStore) NextAudit(
+	ctx context.Context, after store.AuditPlace, upTo store.AuditPosition, most store.AuditBound,
+) (store.AuditBatch, error) {
+	select {
+	case <-time.After(600 * time.Millisecond):
+		return s.Store.NextAudit(ctx, after, upTo, most)
+	case <-ctx.Done():
+		return store.AuditBatch{}, ctx.Err()
+	}
+}
+
+func TestAShortWaitReturnsWhatASlowDatabaseHas(t *testing.T) {
+	d := newDesks(t)
+	slow := servertest.Start(t, servertest.WithClock(d.clock), func(c *server.Config) { c.Live = slowStore{d.Live} })
+	start := d.events(d.tokens[0], "").Next
+	d.decide(d.tokens[0], d.made[0]["spa"].ID, "approve", "", "")
+	page := (&desks{Server: slow, t: t}).events(d.tokens[0], after(start)+"&wait=1")
+	if len(page.Data) != 1 {
+		t.Errorf("got %+v", page)
 	}
 }
 
