@@ -40,10 +40,14 @@ type source struct {
 }
 
 // longest are the characters to which texts are cut: the first of these with which the result is at most maxResult
-// bytes long, or the last.
-var longest = []int{8000, 2000, 500, 100}
+// bytes long, or the last, with which large objects inside of a row, such as metadata, are left out too.
+var longest = []int{8000, 2000, 500, 100, 40}
 
-const maxResult = 64 << 10
+const (
+	maxResult = 64 << 10
+	maxInside = 1 << 10 // bytes of an object inside of a row, where a result would be too long
+	insideRow = 3       // levels below the result
+)
 
 // result makes a result that is safe to show: no control characters, and not too long.
 func (a answer) result() (*mcp.CallToolResult, error) {
@@ -51,9 +55,9 @@ func (a answer) result() (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, most := range longest {
+	for i, most := range longest {
 		var text []byte
-		c := cleaner{most: most}
+		c := cleaner{most: most, isLast: i == len(longest)-1}
 		if text, err = c.clean(whole, a.Notices); err != nil || len(text) <= maxResult {
 			return resultOf(text, false), err
 		}
@@ -91,8 +95,10 @@ func failure(err error) *mcp.CallToolResult {
 
 // cleaner makes the texts of a JSON value safe, and cuts long ones.
 type cleaner struct {
-	most  int
-	isCut bool
+	most   int
+	isLast bool // leave large objects out
+	isCut  bool
+	isLeft bool // an object was left out
 }
 
 // clean writes the JSON anew. If it has cut a text, it says so in the notices.
@@ -103,26 +109,37 @@ func (c *cleaner) clean(text []byte, notices []string) ([]byte, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
-	cleaned := c.value(value).(map[string]any)
+	cleaned := c.value(value, 0).(map[string]any)
 	if c.isCut {
-		cleaned["notices"] = append(notices, fmt.Sprintf("Texts of more than %s characters are cut.",
-			display.Count(c.most)))
+		notices = append(notices, fmt.Sprintf("Texts of more than %s characters are cut.", display.Count(c.most)))
+	}
+	if c.isLeft {
+		notices = append(notices, "Large values are left out, as null. Get a record by its id to see them.")
+	}
+	if notices != nil {
+		cleaned["notices"] = notices
 	}
 	return api.EncodeJSON(cleaned)
 }
 
-func (c *cleaner) value(of any) any {
+func (c *cleaner) value(of any, level int) any {
+	if c.isLast && level == insideRow {
+		if inside, err := api.EncodeJSON(of); err != nil || len(inside) > maxInside {
+			c.isLeft = true
+			return nil
+		}
+	}
 	switch of := of.(type) {
 	case string:
 		return c.text(of)
 	case []any:
 		for i, item := range of {
-			of[i] = c.value(item)
+			of[i] = c.value(item, level+1)
 		}
 	case map[string]any:
 		cleaned := make(map[string]any, len(of))
 		for name, member := range of {
-			cleaned[c.text(name)] = c.value(member)
+			cleaned[c.text(name)] = c.value(member, level+1)
 		}
 		return cleaned
 	}

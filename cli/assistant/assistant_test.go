@@ -3,6 +3,7 @@ package assistant_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -134,6 +135,26 @@ func TestListsComeInPages(t *testing.T) {
 		if tool == "list_redemptions" && (seen != 60 || pages != 3) || seen == 0 {
 			t.Errorf("%s: %d rows on %d pages", tool, seen, pages)
 		}
+	}
+}
+
+// TestLargeMetadataDoesNotFillAResult lists redemptions with as much metadata as the service takes.
+func TestLargeMetadataDoesNotFillAResult(t *testing.T) {
+	f := newFixture(t)
+	s := f.serve(true)
+	metadata := args{}
+	for i := range 950 {
+		metadata[fmt.Sprintf("key-%04d", i)] = i
+	}
+	for i := range 10 {
+		user := fmt.Sprintf("user-%02d", i)
+		draft := s.must("prepare_redeem", args{"perk": "coffee", "user": user, "metadata": metadata})
+		s.must("confirm", args{"draft": draft.draft(t)})
+	}
+	found := s.must("list_redemptions", nil)
+	if *found.Total != 10 || !strings.Contains(found.text, `"metadata":null`) ||
+		!slices.Contains(found.Notices, "Large values are left out, as null. Get a record by its id to see them.") {
+		t.Errorf("%d bytes, %v", len(found.text), found.Notices)
 	}
 }
 

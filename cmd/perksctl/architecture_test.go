@@ -148,7 +148,7 @@ func TestClientDoesNotImportServerLibraries(t *testing.T) {
 		name = strings.TrimSpace(name)
 		for _, unwanted := range []string{
 			"github.com/prometheus/", "go.opentelemetry.io/", "google.golang.org/", "github.com/labstack/",
-			"github.com/jackc/", "modernc.org/",
+			"github.com/jackc/", "modernc.org/", "github.com/modelcontextprotocol/", "encoding/gob",
 			"github.com/spf13/cobra/doc", "github.com/cpuguy83/go-md2man/",
 			module + "server", module + "store",
 		} {
