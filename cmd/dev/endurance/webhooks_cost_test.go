@@ -19,13 +19,14 @@ import (
 const (
 	costWorkers  = 64              // that redeem
 	costSlice    = 5 * time.Second // of each side, in turn
+	costQuiet    = 2 * time.Second // without a delivery, after which none runs
 	costLeast    = 0.95            // of its rate, that redeeming keeps with healthy webhooks
 	costWebhooks = 100
 	manyWebhooks = 1000
 )
 
-// TestWebhooksCostRedeemingLittle redeems with and without a hundred healthy webhooks, side by side, and says how much
-// memory a thousand take. Its short form only shows that it works. Run it on a quiet machine:
+// TestWebhooksCostRedeemingLittle redeems with a hundred healthy webhooks and while they are disabled, in turn at one
+// server, and says how much memory a thousand take. Its short form only shows that it works. Run it on a quiet machine:
 //
 //	PERKS_ENDURANCE=long go test ./cmd/dev/endurance -run WebhooksCost -v -timeout 30m
 func TestWebhooksCostRedeemingLittle(t *testing.T) {
@@ -38,31 +39,30 @@ func TestWebhooksCostRedeemingLittle(t *testing.T) {
 		"PostgreSQL": func(t *testing.T) string { return storetest.PostgresDatabase(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			without, with := newCost(t, address(t)), newCost(t, address(t))
-			receiver := newCountingReceiver(t)
-			with.makeHooks(receiver.URL, webhooks)
+			c, receiver := newCost(t, address(t)), newCountingReceiver(t)
+			c.makeHooks(receiver.URL, webhooks)
 			var plain, delivering float64
 			for round := range rounds {
-				first, second := without, with
-				if round%2 == 1 {
-					first, second = with, without
+				var rates [2]float64 // without and with webhooks
+				for _, side := range [][]int{{0, 1}, {1, 0}}[round%2] {
+					c.enable(side == 1, receiver)
+					rates[side] = c.redeemFor(slice)
 				}
-				rates := map[*cost]float64{first: first.redeemFor(slice)}
-				rates[second] = second.redeemFor(slice)
-				plain, delivering = plain+rates[without], delivering+rates[with]
+				plain, delivering = plain+rates[0], delivering+rates[1]
 				t.Logf("round %d: %.0f redemptions a second without webhooks, %.0f with %d; %d deliveries so far",
-					round+1, rates[without], rates[with], webhooks, receiver.arrived.Load())
+					round+1, rates[0], rates[1], webhooks, receiver.arrived.Load())
 			}
 			kept := delivering / plain
 			t.Logf("redeeming keeps %.3f of its rate", kept)
 			if isLong() && kept < costLeast {
 				t.Errorf("redeeming keeps %.3f of its rate, want at least %.2f", kept, costLeast)
 			}
-			before := memory(t, with.server)
-			with.makeHooks(receiver.URL, many-webhooks)
-			with.redeemFor(slice)
+			c.enable(true, receiver)
+			before := memory(t, c.server)
+			c.makeHooks(receiver.URL, many-webhooks)
+			c.redeemFor(slice)
 			t.Logf("the server takes %d MiB with %d webhooks, %d with %d", before>>10, webhooks,
-				memory(t, with.server)>>10, many)
+				memory(t, c.server)>>10, many)
 		})
 	}
 }
@@ -74,7 +74,11 @@ type cost struct {
 	server    *programs.Server
 	redeemer  *redeemer
 	begun     atomic.Int64
+	hooks     []costHook
 }
+
+// costHook is a webhook, and the token of its client.
+type costHook struct{ url, token string }
 
 // costUsers is more than can be redeemed for.
 const costUsers = 1_000_000
@@ -99,8 +103,29 @@ func (c *cost) makeHooks(url string, count int) {
 			if err != nil || response.StatusCode != http.StatusCreated {
 				c.Fatalf("making a webhook: %s, %v", body, err)
 			}
+			c.hooks = append(c.hooks, costHook{response.Header.Get("Location"), token})
 		}
 	}
+}
+
+// enable lets the webhooks deliver, or disables them and waits until nothing is delivered any more.
+func (c *cost) enable(isEnabled bool, receiver *countingReceiver) {
+	c.Helper()
+	for _, hook := range c.hooks {
+		response, body, err := programs.Send(http.DefaultClient, http.MethodPatch, hook.url, hook.token,
+			fmt.Sprintf(`{"enabled":%t}`, isEnabled), nil)
+		if err != nil || response.StatusCode != http.StatusOK {
+			c.Fatalf("changing a webhook: %s, %v", body, err)
+		}
+	}
+	before, quiet := int64(-1), time.Now()
+	eventually(c.T, atLast, "the webhooks are silent", func() bool {
+		now := receiver.arrived.Load()
+		if now != before {
+			before, quiet = now, time.Now()
+		}
+		return isEnabled || time.Since(quiet) > costQuiet
+	})
 }
 
 // redeemFor redeems for a while and returns how many redemptions were made in a second.
