@@ -165,7 +165,6 @@ const idempotencyHeader = "Idempotency-Key"
 func (h perkHandlers) redeem(c echo.Context) error {
 	h.redeeming.Add(1)
 	result, err := h.attempt(c)
-	h.redeeming.Add(-1)
 	outcome := string(result.Redemption.Status)
 	switch {
 	case err != nil:

@@ -157,7 +157,7 @@ type service struct {
 	poster      *webhookPoster
 	senders     []*webhookSender
 	webhookRate *buckets[rateKey] // of what clients have sent at once
-	redeeming   atomic.Int64      // requests to redeem that run
+	redeeming   atomic.Int64      // requests to redeem until now
 }
 
 // New makes a server, and the first signing key if the database has no valid one.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,7 +28,7 @@ const (
 	webhookLogged   = 200             // deliveries that one sync keeps at most
 	webhookLoading  = 8               // webhooks that are read at once
 	webhookBusyRate = 50              // requests a second for each processor while redeeming keeps the server busy
-	webhookBusy     = 4               // redemptions at once for each processor that keep it busy
+	webhookBusy     = 100             // requests to redeem in a second for each processor that keep it busy
 )
 
 // Why a request to a webhook is counted.
@@ -55,6 +56,9 @@ type webhookSender struct {
 	disabled prometheus.Counter
 
 	endpoints map[string]*webhookEndpoint // of the goroutine that runs
+	counted   int64                       // requests to redeem at the last sync; of the same goroutine
+	countedAt time.Time
+	isBusy    atomic.Bool // redeeming keeps the server busy
 
 	mu        sync.Mutex
 	leased    time.Time // until then
@@ -176,6 +180,7 @@ func (s *webhookSender) isShort() bool {
 // false if there are no webhooks any more.
 func (s *webhookSender) sync(ctx context.Context) bool {
 	begun := time.Now()
+	s.countRedeeming(begun)
 	dead := s.peers.dead(s.server, begun)
 	share := s.peers.share(s.server, s.state.Enabled, begun)
 	ask := store.WebhookSync{Server: s.server, At: s.service.now(), Dead: dead, Take: max(0, share-len(s.state.Held))}
@@ -352,9 +357,18 @@ func (s *webhookSender) subscriber(ctx context.Context, clientID string) (caller
 	return Caller{ClientID: client.ID, Scopes: client.Scopes}, isActive, err
 }
 
+// countRedeeming compares how much was redeemed since the last sync with what keeps the server busy. How many requests
+// run at a moment does not tell: a fast server is busy with few.
+func (s *webhookSender) countRedeeming(now time.Time) {
+	count := s.service.redeeming.Load()
+	rate := float64(count-s.counted) / now.Sub(s.countedAt).Seconds()
+	s.isBusy.Store(rate >= float64(webhookBusy*runtime.GOMAXPROCS(0)))
+	s.counted, s.countedAt = count, now
+}
+
 // yield waits for its turn while redeeming keeps the server busy.
 func (s *webhookSender) yield(ctx context.Context) error {
-	if s.service.redeeming.Load() < int64(webhookBusy*runtime.GOMAXPROCS(0)) {
+	if !s.isBusy.Load() {
 		return nil
 	}
 	return s.slow.Wait(ctx)
