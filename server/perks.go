@@ -163,7 +163,7 @@ func tryEach[T any](
 const idempotencyHeader = "Idempotency-Key"
 
 func (h perkHandlers) redeem(c echo.Context) error {
-	h.redeeming.Add(1)
+	h.redeeming.note()
 	result, err := h.attempt(c)
 	outcome := string(result.Redemption.Status)
 	switch {

@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -157,7 +156,7 @@ type service struct {
 	poster      *webhookPoster
 	senders     []*webhookSender
 	webhookRate *buckets[rateKey] // of what clients have sent at once
-	redeeming   atomic.Int64      // requests to redeem until now
+	redeeming   redeemLoad
 }
 
 // New makes a server, and the first signing key if the database has no valid one.
@@ -217,6 +216,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		indexes:     indexes,
 		refusedRate: newBuckets[rateKey](refusedPerClient, refusedBurst, config.Now),
 		poster:      newWebhookPoster(config),
+		redeeming:   newRedeemLoad(),
 		webhookRate: newBuckets[rateKey](webhookTestRate, webhookTestBurst, config.Now),
 	}
 	e := s.routes()

@@ -56,9 +56,6 @@ type webhookSender struct {
 	disabled prometheus.Counter
 
 	endpoints map[string]*webhookEndpoint // of the goroutine that runs
-	counted   int64                       // requests to redeem at the last sync; of the same goroutine
-	countedAt time.Time
-	isBusy    atomic.Bool // redeeming keeps the server busy
 
 	mu        sync.Mutex
 	leased    time.Time // until then
@@ -180,7 +177,6 @@ func (s *webhookSender) isShort() bool {
 // false if there are no webhooks any more.
 func (s *webhookSender) sync(ctx context.Context) bool {
 	begun := time.Now()
-	s.countRedeeming(begun)
 	dead := s.peers.dead(s.server, begun)
 	share := s.peers.share(s.server, s.state.Enabled, begun)
 	ask := store.WebhookSync{Server: s.server, At: s.service.now(), Dead: dead, Take: max(0, share-len(s.state.Held))}
@@ -357,18 +353,31 @@ func (s *webhookSender) subscriber(ctx context.Context, clientID string) (caller
 	return Caller{ClientID: client.ID, Scopes: client.Scopes}, isActive, err
 }
 
-// countRedeeming compares how much was redeemed since the last sync with what keeps the server busy. How many requests
-// run at a moment does not tell: a fast server is busy with few.
-func (s *webhookSender) countRedeeming(now time.Time) {
-	count := s.service.redeeming.Load()
-	rate := float64(count-s.counted) / now.Sub(s.countedAt).Seconds()
-	s.isBusy.Store(rate >= float64(webhookBusy*runtime.GOMAXPROCS(0)))
-	s.counted, s.countedAt = count, now
+// redeemLoad tells whether redeeming keeps the server busy. How many requests run at a moment does not tell: a fast
+// server is busy with few.
+type redeemLoad struct {
+	usual *rate.Limiter // what does not keep it busy
+	busy  *atomic.Int64 // Unix time in nanoseconds when there was more
 }
+
+func newRedeemLoad() redeemLoad {
+	usual := float64(webhookBusy * runtime.GOMAXPROCS(0))
+	return redeemLoad{rate.NewLimiter(rate.Limit(usual), int(usual/10)), new(atomic.Int64)}
+}
+
+// note counts a request to redeem.
+func (l redeemLoad) note() {
+	if now := time.Now(); !l.usual.AllowN(now, 1) {
+		l.busy.Store(now.UnixNano())
+	}
+}
+
+// isBusy tells whether there was more than usual in the last second.
+func (l redeemLoad) isBusy() bool { return time.Since(time.Unix(0, l.busy.Load())) < time.Second }
 
 // yield waits for its turn while redeeming keeps the server busy.
 func (s *webhookSender) yield(ctx context.Context) error {
-	if !s.isBusy.Load() {
+	if !s.service.redeeming.isBusy() {
 		return nil
 	}
 	return s.slow.Wait(ctx)
