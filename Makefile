@@ -4,8 +4,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 60s
 SERVICE := ./server ./cmd/perksd
 # Both programs tell their commit, even where GOFLAGS keeps it out of other builds.
-BUILD := go build -buildvcs=auto -trimpath -ldflags '-s -w -X example.com/perks/api.version=$(VERSION)'
+BUILD := go build -buildvcs=auto -ldflags '-s -w -X example.com/perks/api.version=$(VERSION)'
 export CGO_ENABLED ?= 0
+# Without paths in what is built, another checkout of the same commit has nothing to compile again.
+export GOFLAGS := $(GOFLAGS) -trimpath
 
 .DEFAULT_GOAL := help
 
@@ -27,26 +29,28 @@ AT_ONCE ?= $(shell getconf _NPROCESSORS_ONLN)
 
 .PHONY: test
 test test-all test-postgres databases race: export TMPDIR = $(shell .ci/temporary-folder)
-test: test-programs lint describe-lint ## run every check and every test
+test: test-programs ## run every check and every test
+	@$(MAKE) --no-print-directory -j 2 lint describe-lint
 	@$(MAKE) --no-print-directory -j 2 test-all test-postgres
 
 # Without symbol tables, linking the test programs takes two thirds of the time.
 TEST := go test -vet=off -ldflags='-s -w' -timeout 20m
 
 # go test need not vet again what lint has vetted. The test of slow connections measures memory, so nothing may run beside it: it is
-# part of make endurance.
+# part of make endurance. The drivers' suite runs behind PgBouncer in make databases.
 .PHONY: test-all
 test-all:
-	$(TEST) -p $(AT_ONCE) -skip '^TestSlowAndIdleConnectionsDoNotExhaustTheServer$$' ./...
+	$(TEST) -p $(AT_ONCE) -skip '^TestSlowAndIdleConnectionsDoNotExhaustTheServer$$|^TestPostgres$$/^pgbouncer$$' ./...
 
-# The service's tests run again over PostgreSQL, except the page in the browser, which has no database. PgBouncer is covered by the
-# drivers' suite, which also runs behind it; make databases runs everything over every database.
+# The service's tests run again over PostgreSQL, except the page in the browser, which has no database. make databases runs
+# everything over every database.
 .PHONY: test-postgres
 test-postgres:
 	PERKS_TEST_DATABASE=postgres $(TEST) -skip '^TestInABrowser$$' ./server
 
 .PHONY: databases
-databases: test-programs ## run the tests of both programs over PostgreSQL and behind PgBouncer, a minute of make ha, and make describe-generators
+databases: test-programs ## run the drivers' tests with all combinations, both programs' over PostgreSQL and behind PgBouncer, a minute of make ha, and make describe-generators
+	PERKS_ENDURANCE=long go test -timeout 30m ./store/...
 	PERKS_TEST_DATABASE=postgres go test $(SERVICE) ./cli/...
 	PERKS_TEST_DATABASE=pgbouncer go test $(SERVICE) ./cli/...
 	$(MAKE) --no-print-directory ha HA='-ha.for 60s'

@@ -11,9 +11,12 @@ import (
 
 // everyPlanFindsTheSamePage compares the page that each plan finds with the same part of the whole list.
 func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
-	for _, filter := range manyFilters {
-		for _, sort := range []string{"-created_at", "valid_to", "-valid_to", "-merchant_name", "-distance",
+	for number, filter := range manyFilters {
+		for i, sort := range []string{"-created_at", "valid_to", "-valid_to", "-merchant_name", "-distance",
 			"distance,title", "relevance,-created_at", "-relevance"} {
+			if !storetest.OneIn(3, number+i) {
+				continue
+			}
 			query := filter.query
 			query.Sort = sortedBy(t, sort)
 			if !query.CanSortBy(query.Sort[0].Field) {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"iter"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -27,6 +28,9 @@ func NoError(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// OneIn tells whether to try the combination with the number: one in n, or all of them if PERKS_ENDURANCE is "long".
+func OneIn(n, number int) bool { return number%n == 0 || os.Getenv("PERKS_ENDURANCE") == "long" }
 
 // Equal reports what is not as wanted.
 func Equal[T any](t testing.TB, what string, got, want T) {

@@ -90,7 +90,7 @@ type replica struct {
 // redemption was delivered as an event once. In every third round it is the
 // database that crashes, unless it is nil.
 func checkHistory(t *testing.T, i *programs.Installation, replicas int, database *storetest.PostgresServer) {
-	rounds := 6
+	rounds := 3
 	if isLong() {
 		rounds = 45
 	}

@@ -35,10 +35,17 @@ type load struct {
 
 const (
 	loadWorkers = 8
-	loadUsers   = 20_000                // more than the longest of the tests needs
-	loadPace    = 10 * time.Millisecond // between two attempts of a worker
+	loadUsers   = 20_000 // more than the longest of the tests needs
 	retryPace   = 50 * time.Millisecond
 )
+
+// loadPace is the time between two attempts of a worker. The short form leaves the processors to the tests beside it.
+func loadPace() time.Duration {
+	if isLong() {
+		return 10 * time.Millisecond
+	}
+	return 40 * time.Millisecond
+}
 
 // startLoad redeems the perk "rush" until finish.
 func startLoad(t *testing.T, i *programs.Installation, servers ...*programs.Server) *load {
@@ -47,7 +54,7 @@ func startLoad(t *testing.T, i *programs.Installation, servers ...*programs.Serv
 	i.ImportCSV("perks", perkCSV("rush", loadUsers))
 	l := newLoad(t, i.Token(servers[0].URL), 2*loadWorkers, servers)
 	l.events = followEvents(t, l.redeemer.token, servers)
-	l.start(loadWorkers, loadPace, l.redeemNext)
+	l.start(loadWorkers, loadPace(), l.redeemNext)
 	return l
 }
 

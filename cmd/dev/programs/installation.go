@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,8 +47,11 @@ func (t Tests) Run() int {
 var built = sync.OnceValues(func() (path string, err error) {
 	// go test takes a result from its cache unless a file that the test has read is another now. It sees what this
 	// process reads, and not what a compiler does.
-	_, file, _, _ := runtime.Caller(0)
-	if _, err := os.ReadDir(filepath.Join(filepath.Dir(file), "..", "..", "perksd")); err != nil {
+	module, err := Output(exec.Command("go", "env", "GOMOD"))
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.ReadDir(filepath.Join(filepath.Dir(module), "cmd", "perksd")); err != nil {
 		return "", err
 	}
 	path = filepath.Join(dir, "perksd")
