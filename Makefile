@@ -28,7 +28,7 @@ demo: build ## start a server with sample data and show the client at work
 AT_ONCE ?= $(shell getconf _NPROCESSORS_ONLN)
 
 .PHONY: test
-test test-all test-postgres databases race: export TMPDIR = $(shell .ci/temporary-folder)
+test test-all test-postgres databases endurance-short race: export TMPDIR = $(shell .ci/temporary-folder)
 test: test-programs ## run every check and every test
 	@$(MAKE) --no-print-directory -j 2 lint describe-lint
 	@$(MAKE) --no-print-directory -j 2 test-all test-postgres
@@ -36,17 +36,25 @@ test: test-programs ## run every check and every test
 # Without symbol tables, linking the test programs takes two thirds of the time.
 TEST := go test -vet=off -ldflags='-s -w' -timeout 20m
 
-# go test need not vet again what lint has vetted. The test of slow connections measures memory, so nothing may run beside it: it is
-# part of make endurance. The drivers' suite runs behind PgBouncer in make databases.
+# The test of slow connections measures memory, so nothing may run beside it: it is part of make endurance. These others
+# are long, and part of make endurance-short.
+SLOW := TestSlowAndIdleConnectionsDoNotExhaustTheServer
+LONG := UnderLoadIsASnapshot|OfPostgresRefusesChanges|ALogOnAFullDisk|ALargeImportOnAFullDisk|AHangingDatabase
+LONG := $(LONG)|ServerWithoutItsDatabase|ServersLeaveADemoted|TestWithoutTheStandby|ReadsItsOwnWritesFromStandbys
+LONG := $(LONG)|LoadOverPostgreSQL|RotationUnderLoad|ThatAreNeverRead|ThousandsOfListeners|AWalkHasEachPerk
+LONG := $(LONG)|StreamsKeepNobodyOut|StreamsLeaveHalf|ThatDoNothingKeepNobodyOut|WebhooksCostRedeeming
+LONG := $(LONG)|AcknowledgedIntoALostFile|DamageToAFile
+
+# go test need not vet again what lint has vetted. The drivers' suite runs behind PgBouncer in make databases.
 .PHONY: test-all
 test-all:
-	$(TEST) -p $(AT_ONCE) -skip '^TestSlowAndIdleConnectionsDoNotExhaustTheServer$$|^TestPostgres$$/^pgbouncer$$' ./...
+	$(TEST) -p $(AT_ONCE) -skip '^$(SLOW)$$|$(LONG)|^TestPostgres$$/^pgbouncer$$' ./...
 
-# The service's tests run again over PostgreSQL, except the page in the browser, which has no database. make databases runs
-# everything over every database.
+# The service's tests run again over PostgreSQL, except those that reach no database: the page in the browser, and
+# every route with every kind of caller. make databases runs everything over every database.
 .PHONY: test-postgres
 test-postgres:
-	PERKS_TEST_DATABASE=postgres $(TEST) -skip '^TestInABrowser$$' ./server
+	PERKS_TEST_DATABASE=postgres $(TEST) -skip '^(TestInABrowser|TestAccess)$$' ./server
 
 .PHONY: databases
 databases: test-programs ## run the drivers' tests with all combinations, both programs' over PostgreSQL and behind PgBouncer, a minute of make ha, and make describe-generators
@@ -93,8 +101,11 @@ INSPECTOR ?= npx --yes --prefer-offline @modelcontextprotocol/inspector@2.12.0
 inspector: build ## have the protocol's inspector list and call the tools of perksctl mcp
 	@INSPECTOR='$(INSPECTOR)' .ci/inspector
 
-# A short form of these tests is part of make test, except the one of slow connections, and the cluster's, which needs
-# root: it has the gravest faults of make ha, and four planted ones that it has to find.
+.PHONY: endurance-short
+endurance-short: test-programs ## the same in five minutes, without the cluster; make test has the half of it that redeems while something is killed
+	$(TEST) -skip '^$(SLOW)$$' ./cmd/dev/endurance
+
+# The cluster needs root: it has the gravest faults of make ha, and four planted ones that it has to find.
 .PHONY: endurance
 endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a million random steps in the terminal UI
 	@if [ "$$(id -u)" = 0 ]; then $(MAKE) --no-print-directory ha HA=-ha.short \
