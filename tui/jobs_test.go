@@ -31,7 +31,7 @@ var jobs = []job{
 	{"coffee nearby, nearest first", 7, 2, nil, "", `/ "coffee near:52.52,13.405" enter`,
 		"Perks 2 · nearest ↑ | > Coffee in Berlin"},
 	{"perks of a city", 3, 2, nil, "", `/ "city:berlin" enter`, "Perks 1 | Coffee in Berlin"},
-	{"the last row", 2, 1, nil, "", `}`, "row 62 of 62"},
+	{"the last row", 2, 1, nil, "", `G`, "row 62 of 62"},
 	{"redeem a perk", 3, 3, screen.ToPerk{ID: "berlin"}, "", `r "alice" ctrl+s y`, "[redeemed] Coffee in Berlin"},
 	{"redeem three perks", 8, 6, nil, "", `space space space r "alice" ctrl+s y`, "alice: 3 redeemed."},
 	{"what a user has redeemed", 3, 2, nil, "", `2 "bob" enter`, "Redeemed 1 | hamburg | approved"},

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 
 	"example.com/perks/api"
@@ -123,17 +124,17 @@ func TestListsWithoutCountsAreWalkedToTheirEnds(t *testing.T) {
 		freedoms    specserver.Freedoms
 		first, last string
 	}{
-		"links":        {linked, "row 1 of 50+", "row 101 of 130, page 3 of 3"},
-		"both":         {both, "row 1 of 130, page 1 of 3", "row 101 of 130, page 3 of 3"},
-		"a total":      {totalled, "row 1 of 130, page 1 of 3", "row 101 of 130, page 3 of 3"},
-		"nothing":      {none, "row 1 of 50+", "row 101 of 130, page 3 of 3"},
-		"no pages":     {endless, "row 1 of 50+", "This service sent a page again: there may be more than it shows."},
-		"all of these": {specserver.Freedoms{}, "row 1 of 130, page 1 of 3", "row 101 of 130, page 3 of 3"},
+		"links":        {linked, "row 1 of", "row 130 of 130"},
+		"both":         {both, "row 1 of 130", "row 130 of 130"},
+		"a total":      {totalled, "row 1 of 130", "row 130 of 130"},
+		"nothing":      {none, "row 1 of", "row 130 of 130"},
+		"no pages":     {endless, "row 1 of", "row 50 of 50+ | This service sent a page again: there may be more than it shows."},
+		"all of these": {specserver.Freedoms{}, "row 1 of 130", "row 130 of 130"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := atOtherServer(t, test.freedoms)
 			o.See("Offer 001", test.first)
-			o.Play(`n settle n settle => ` + test.last)
+			o.Play(strings.Repeat("pgdown settle\n", 10) + `=> ` + test.last)
 		})
 	}
 }

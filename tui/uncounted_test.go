@@ -63,26 +63,19 @@ func TestListsThatAreNotCountedAreWalkedToTheirEnds(t *testing.T) {
 			if d.App.Top().Form() != nil {
 				d.Press("enter")
 			}
-			last := fmt.Sprintf("%s | row %d of 200+, page 6", list.last, many)
+			last := fmt.Sprintf("%s | row %d of 200+", list.last, many)
 			d.Play(`
-				=> FIRST | row 1 of 200+, page 1
-				} => END
-				G G => END | row 50 of 200+, page 1
-				n => row 51 of 200+, page 2
-				settle G j => row 101 of 200+, page 3
-				settle n => row 151 of 200+, page 4
-				settle G j => row 201 of 200+, page 5
-				settle n => row 251 of 200+, page 6
-				settle n => This is the last page.
-				G => LAST
+				=> FIRST | row 1 of 200+
+				G => row 50 of 200+
+				settle G => row 100 of 200+
+				settle G => row 150 of 200+
+				settle G => row 200 of 200+
+				settle G => row 250 of 200+
+				settle G => LAST
 				j ctrl+r settle => LAST
-				g k => of 200+, page 5
-				settle p => of 200+, page 4
-				settle k => of 200+, page 3
-				settle p => of 200+, page 2
-				settle k => of 200+, page 1
-				settle g => FIRST | row 1 of 200+, page 1 | ≠ ABSENT`,
-				"FIRST", list.first, "END", list.end, "LAST", last, "ABSENT", list.last)
+				k => of 200+
+				settle g => FIRST | row 1 of 200+ | ≠ ABSENT`,
+				"FIRST", list.first, "LAST", last, "ABSENT", list.last)
 		})
 	}
 }

@@ -123,7 +123,7 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 	case connected && profile.Sandbox:
 		edge, dot, state = look.Good, look.Good.Render("●"), look.Good.Render(" sandbox")
 	case connected:
-		edge, dot, state = look.Bad, look.Good.Render("●"), look.Bad.Render(" live")
+		edge, dot, state = look.Warn, look.Good.Render("●"), look.Warn.Render(" live")
 	}
 	silence, waiting := a.silence(), look.Muted.Render("○")
 	switch _, owes := a.asked(); {

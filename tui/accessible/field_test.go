@@ -38,12 +38,12 @@ func TestFieldPromptsAndInput(t *testing.T) {
 }
 
 func TestFindCommandByKeyNameOrPrefix(t *testing.T) {
-	offers := actions.Enabled(actions.Redeem, actions.SortReverse, actions.Sort, actions.Mark, actions.NextPage,
+	offers := actions.Enabled(actions.Redeem, actions.SortReverse, actions.Sort, actions.Mark, actions.PageDown,
 		actions.CopyID, actions.ForUser, actions.User)
 	for text, want := range map[string][]actions.ID{
 		"r": {actions.Redeem}, "redeem": {actions.Redeem}, "RED": {actions.Redeem}, "S": {actions.SortReverse},
 		"s":     {actions.Sort},
-		"space": {actions.Mark}, "next-page": {actions.NextPage}, "copy": {actions.CopyID},
+		"space": {actions.Mark}, "page-down": {actions.PageDown}, "copy": {actions.CopyID},
 		"record.redeem": {actions.Redeem},
 		"re":            {actions.Redeem, actions.SortReverse}, "user": {actions.ForUser, actions.User}, "fly": nil,
 	} {

@@ -107,16 +107,12 @@ const (
 	Top      ID = "list.top"
 	Bottom   ID = "list.bottom"
 	Open     ID = "list.open"
-	// In lists that come in pages, are filtered, sorted and marked.
+	// In lists that are filtered, sorted and marked.
 	Filter       ID = "perks.filter"
 	ClearFilter  ID = "perks.clear-filter"
 	Sort         ID = "perks.sort"
 	SortReverse  ID = "perks.sort-reverse"
 	Columns      ID = "perks.columns"
-	NextPage     ID = "perks.next-page"
-	PreviousPage ID = "perks.previous-page"
-	FirstPage    ID = "perks.first-page"
-	LastPage     ID = "perks.last-page"
 	Mark         ID = "perks.mark"
 	MarkRange    ID = "perks.mark-range"
 	MarkAll      ID = "perks.mark-all"
@@ -193,13 +189,9 @@ func all() []Action {
 		{SortReverse, []string{"S"}, "Reverse the order", ""},
 		{Columns, []string{"C"}, "Show or hide columns…", ""},
 		{Expired, []string{"i", "e"}, "Expired on/off", ""},
-		{NextPage, []string{"n", "]"}, "Next page", "next page"},
-		{PreviousPage, []string{"p", "["}, "Previous page", ""},
-		{FirstPage, []string{"{"}, "First page", ""},
-		{LastPage, []string{"}"}, "Last page", ""},
 		{Mark, []string{" "}, "Mark", "mark"},
 		{MarkRange, []string{"V"}, "Mark to here", ""},
-		{MarkAll, []string{"A"}, "Mark all on the page", ""},
+		{MarkAll, []string{"A"}, "Mark all", ""},
 		{ClearMarks, []string{"X"}, "Clear marks", ""},
 		{Export, []string{"E"}, "Export to a file…", ""},
 		{Preview, []string{"v"}, "Preview on/off", ""},
@@ -279,9 +271,9 @@ var contexts = [][]string{
 	inForms,
 }
 
-// ofAnyList is what every list can do that comes in pages and is filtered.
+// ofAnyList is what every list can do that is filtered.
 var ofAnyList = []string{"perks.filter", "perks.clear-filter", "perks.sort", "perks.sort-reverse", "perks.columns",
-	"perks.next-page", "perks.previous-page", "perks.first-page", "perks.last-page", "perks.mark", "perks.mark-range",
+	"perks.mark", "perks.mark-range",
 	"perks.mark-all", "perks.clear-marks", "perks.export", "perks.preview", "perks.preview-down", "perks.preview-up",
 	"perks.save-view", "perks.next-view", "perks.previous-view"}
 

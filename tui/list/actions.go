@@ -23,13 +23,10 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	}
 	const oneOrder = "This list has one order."
 	row := l.WhyNoRow()
-	back, next, last := l.whyNoPage()
 	mark := row
 	if current := l.Current(); mark == "" && len(l.marked) >= MaxMarks && !l.isMarked(l.ID(current)) {
 		mark = fmt.Sprintf("At most %d can be marked.", MaxMarks)
 	}
-	move := func(id actions.ID) func() tea.Cmd { return func() tea.Cmd { return l.move(id) } }
-
 	offers := []actions.Offer{{ID: actions.Open, Why: actions.WhyIf(l.TypedID() == "", row), Do: l.openRow}}
 	if l.Fields != nil {
 		offers = append(offers, actions.Offer{ID: actions.Filter, Do: l.Type})
@@ -59,12 +56,8 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	}
 	offers = append(offers, []actions.Offer{
 		{ID: actions.Sort, Why: actions.WhyIf(len(l.Orders(l.want.filter)) < 2, oneOrder), Do: l.chooseOrder},
-		{ID: actions.NextPage, Why: next, Do: move(actions.NextPage)},
 		{ID: actions.CopyID, Why: row, Do: l.copyID},
 		{ID: actions.SortReverse, Why: actions.WhyIf(l.OneWay, oneOrder), Do: l.reverse},
-		{ID: actions.PreviousPage, Why: back, Do: move(actions.PreviousPage)},
-		{ID: actions.FirstPage, Why: back, Do: move(actions.FirstPage)},
-		{ID: actions.LastPage, Why: last, Do: move(actions.LastPage)},
 		{ID: actions.Columns, Why: actions.WhyIf(len(l.all) < 2, "This list has one column."),
 			Do: func() tea.Cmd { return l.chooseColumns(0) }},
 	}...)
@@ -195,7 +188,7 @@ func (l *List[F, T]) markAll(records []T) tea.Cmd {
 	return l.SetMarked(marked)
 }
 
-// Summary counts the marks: "3 marked, 1 not on this page"; "" without marks.
+// Summary counts the marks: "3 marked, 1 not among these rows"; "" without marks.
 func (l *List[F, T]) Summary() string {
 	marked, hidden := len(l.marked), l.hidden()
 	text := display.Count(marked) + " marked"
@@ -205,12 +198,12 @@ func (l *List[F, T]) Summary() string {
 	case hidden == 0:
 		return text
 	case hidden == marked:
-		return text + ", not on this page"
+		return text + ", not among these rows"
 	}
-	return text + ", " + display.Count(hidden) + " not on this page"
+	return text + ", " + display.Count(hidden) + " not among these rows"
 }
 
-// hidden counts the marks that are not on the page.
+// hidden counts the marks that are not on rows that are loaded.
 func (l *List[F, T]) hidden() (hidden int) {
 	for i := range l.marked {
 		if !slices.ContainsFunc(l.shown, func(record T) bool { return l.ID(&record) == l.ID(&l.marked[i]) }) {

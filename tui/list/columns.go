@@ -17,6 +17,7 @@ type Column[T any] struct {
 	widget.Column
 	Sort string
 	Cell func(T) string
+	Mark func(T) string     // drawn before the text, which says the same; nil without any
 	Tone func(T) theme.Tone // nil where all cells are alike
 }
 
@@ -36,6 +37,9 @@ func (c Columns[T]) Cells(row T) []string {
 	cells := make([]string, len(c))
 	for i := range c {
 		cells[i] = c[i].Cell(row)
+		if c[i].Mark != nil {
+			cells[i] = c[i].Mark(row) + " " + cells[i]
+		}
 	}
 	return cells
 }

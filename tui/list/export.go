@@ -112,7 +112,7 @@ func (l *List[F, T]) endExport() {
 
 // askExport asks for the file.
 func (l *List[F, T]) askExport() tea.Cmd {
-	query, count := l.want, total(l.loader.Value.page.Meta)
+	query, count := l.want, total(l.loader.Value.meta())
 	name := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' {
 			return r

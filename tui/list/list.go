@@ -1,4 +1,4 @@
-// Package list is a list of records that is found by one line, sorted, paged, marked and previewed, for screens to
+// Package list is a list of records that is found by one line, sorted, marked and previewed, for screens to
 // build upon.
 package list
 
@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -53,6 +53,8 @@ type Kind[F, T any] struct {
 	Bare string
 	// None says that there are none at all, and Empty what to do then.
 	None, Empty string
+	// Nothing says what it means that a filter finds none; nil or "" if only that it finds none.
+	Nothing func(F) string
 	// Note says what else is known, where the list has nothing else to say; nil without any.
 	Note func() string
 	// Elsewhere says what else to try if there are no rows, by a key or in the query that is typed; nil without any.
@@ -74,7 +76,7 @@ type Kind[F, T any] struct {
 	Entered func(query string) tea.Cmd
 	// OnType loads what completion offers when a query is going to be typed; nil without any.
 	OnType func() tea.Cmd
-	// OnPage loads what a page that is shown lacks; nil without any.
+	// OnPage loads what the rows of a page lack; nil without any.
 	OnPage func() tea.Cmd
 }
 
@@ -90,14 +92,13 @@ type List[F, T any] struct {
 	before string       // the query when it was opened
 
 	want      query[F] // what the list should show: the typed query, unless it is invalid
-	page      int64    // the page that it should show
-	landing   landing
-	loader    *screen.Loader[loadedPage[F, T]]
-	since     time.Time                        // the load began
-	prefetch  *screen.Loader[loadedPage[F, T]] // of the page ahead
+	loading   load
+	loader    *screen.Loader[run[F, T]]
+	since     time.Time                 // the load began
+	prefetch  *screen.Loader[run[F, T]] // of the page ahead
 	ahead     int64
-	awaited   bool             // that page is shown as soon as it is loaded
-	loadEnded bool             // the wanted page was loaded, or that failed
+	awaited   bool             // the cursor goes there as soon as it is loaded
+	loadEnded bool             // what is wanted was loaded, or that failed
 	firsts    map[int64]string // the first record of each page that was shown
 	links     map[int64]string // the addresses of pages that have no number for the service
 
@@ -105,7 +106,10 @@ type List[F, T any] struct {
 	kept      api.SortKey // how the list was sorted last; zero if it never was
 	views     []string    // saved queries
 	table     *widget.Table
-	shown     []T // the records in the rows
+	shown     []T       // the records in the rows
+	distances []float64 // of theirs; not a number where the service does not tell
+	starts    []int     // where each page begins in them
+	base      int64     // how many records of the list are before them
 	rows      []widget.Row
 	rowsAt    time.Time // when the rows were made: they say how many days are left
 	seen      map[string][]string
@@ -129,18 +133,9 @@ type query[F any] struct {
 	order  api.SortKey // zero for the usual one
 }
 
-// loadedPage is a page, its query, and how they differ.
-type loadedPage[F, T any] struct {
-	query   query[F]
-	page    api.Page[T]
-	misfits []string
-}
-
 const (
 	// pause is how long nothing must be typed before the list is loaded.
 	pause = 150 * time.Millisecond
-	// freshFor is how long a page that was loaded ahead is shown without loading it again.
-	freshFor = time.Minute
 	// oldAfter is the age from which on the list says when it was loaded.
 	oldAfter = 5 * time.Minute
 )
@@ -154,10 +149,10 @@ func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 		}
 	}
 	l := &List[F, T]{
-		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off,
+		Kind: kind, shell: shell, loading: firstPage, preview: shell.Settings[screen.SettingPreview] != screen.Off,
 		seen: map[string][]string{}, firsts: map[int64]string{}, links: map[int64]string{},
-		loader:   screen.NewLoader[loadedPage[F, T]](shell),
-		prefetch: screen.NewBackgroundLoader[loadedPage[F, T]](shell),
+		loader:   screen.NewLoader[run[F, T]](shell),
+		prefetch: screen.NewBackgroundLoader[run[F, T]](shell),
 		line:     widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
 	}
 	l.recall()
@@ -250,12 +245,12 @@ func (l *List[F, T]) Selected() (kind, id string) {
 	return "", ""
 }
 
-// Shown returns the records of the page.
+// Shown returns the records that are loaded.
 func (l *List[F, T]) Shown() []T { return l.shown }
 
-// Choose moves the cursor to a row of the page, from 1.
+// Choose moves the cursor to a row of the list, from 1, if it is loaded.
 func (l *List[F, T]) Choose(row int) bool {
-	if row < 1 || row > len(l.rows) {
+	if row -= int(l.base); row < 1 || row > len(l.rows) {
 		return false
 	}
 	l.table.SetCursor(row - 1)
@@ -302,32 +297,11 @@ func (l *List[F, T]) effective(q query[F]) api.SortKey {
 	return l.Order(q.filter)
 }
 
-func (l *List[F, T]) fetch(q query[F], number int64) screen.Fetch[loadedPage[F, T]] {
-	fields, order, read, links := l.Fields, l.effective(q), l.Pages, maps.Clone(l.links)
-	return func(ctx context.Context, c *client.Client) (loadedPage[F, T], error) {
-		page, err := readPage(number, func(number int64) (api.Page[T], error) {
-			options := client.ListOptions{Page: number, PerPage: PerPage,
-				Sort: api.FormatSort([]api.SortKey{order})}
-			options.Next = links[number]
-			for page, err := range read(c, ctx, q.filter, options) {
-				return page, err
-			}
-			return api.Page[T]{}, nil // not reached
-		})
-		return loadedPage[F, T]{q, page, misfits(fields, q.filter, order, page)}, err
-	}
-}
-
-func (l *List[F, T]) load(q query[F], number int64) tea.Cmd {
-	l.since = l.shell.Now()
-	return l.loader.Load(l.fetch(q, number))
-}
-
 // show shows the first page of a query.
 func (l *List[F, T]) show(q query[F]) tea.Cmd {
 	l.want = q
 	l.reset()
-	return l.load(q, 1)
+	return l.begin(q, firstPage)
 }
 
 // showAfter shows a query after a pause, unless another one comes first. It does not load again what is shown already.
@@ -343,29 +317,19 @@ func (l *List[F, T]) showAfter(d time.Duration, q query[F]) tea.Cmd {
 		return nil
 	}
 	if l.loader.Has && l.loader.Err == nil && l.isSame(l.loader.Value.query, q) {
-		l.page, l.loadEnded = l.loader.Value.page.Meta.Page, true
-		return l.prefetchNext()
+		l.loadEnded = true
+		return l.follow()
 	}
 	l.reset()
 	l.since = l.shell.Now()
-	return l.loader.LoadAfter(d, l.fetch(q, 1))
+	return l.loader.LoadAfter(d, l.fetch(q, firstPage))
 }
 
 func (l *List[F, T]) reset() {
 	l.cancelLoads()
 	clear(l.firsts)
 	clear(l.links)
-	l.page, l.landing = 1, onFirst
-}
-
-// Reload loads the page again.
-func (l *List[F, T]) Reload() tea.Cmd {
-	l.cancelLoads()
-	clear(l.firsts)
-	if l.landing = onSame; !l.isWanted() {
-		l.landing = onFirst
-	}
-	return l.load(l.want, l.page)
+	l.loading = firstPage
 }
 
 func (l *List[F, T]) cancelLoads() {
@@ -380,35 +344,6 @@ func (l *List[F, T]) IsBusy() bool { return l.loader.Busy() || l.awaited }
 // isWanted tells whether the list that is shown is the one that is wanted.
 func (l *List[F, T]) isWanted() bool { return l.loader.Has && l.isSame(l.loader.Value.query, l.want) }
 
-// goTo shows a page of the wanted list, at once if it was loaded ahead.
-func (l *List[F, T]) goTo(page int64, land landing) tea.Cmd {
-	l.page, l.landing = page, land
-	switch next := l.prefetch; {
-	case page != l.ahead:
-	case next.Busy():
-		l.loader.Cancel()
-		l.awaited = true
-		return nil
-	case next.Has && l.shell.Now().Sub(next.At) < freshFor:
-		l.loader.Cancel()
-		l.loader.Put(next.Value)
-		l.loader.At = next.At
-		return l.handleLoaded()
-	}
-	l.cancelLoads()
-	return l.load(l.want, page)
-}
-
-// handleLoaded shows the loaded page, or why it was not loaded.
-func (l *List[F, T]) handleLoaded() tea.Cmd {
-	if l.loadEnded = true; l.loader.Err != nil {
-		l.arrange()
-		return nil
-	}
-	l.showPage()
-	return tea.Batch(l.prefetchNext(), ifAny(l.OnPage))
-}
-
 // ifAny calls a function of the kind, which may be nil.
 func ifAny(do func() tea.Cmd) tea.Cmd {
 	if do == nil {
@@ -417,57 +352,9 @@ func ifAny(do func() tea.Cmd) tea.Cmd {
 	return do()
 }
 
-// handlePrefetched shows the page ahead if it is awaited. If that failed, it is loaded again, which shows the error.
-func (l *List[F, T]) handlePrefetched() tea.Cmd {
-	awaited := l.awaited
-	if l.awaited = false; !awaited {
-		return nil
-	}
-	return l.goTo(l.page, l.landing)
-}
-
-// prefetchNext loads the next page. It waits until nothing is typed, to save the service needless requests.
-func (l *List[F, T]) prefetchNext() tea.Cmd {
-	page := l.loader.Value.page
-	l.prefetch.Reset()
-	if l.ahead = l.page + 1; l.ahead > lastPage(page) {
-		return nil
-	}
-	if page.Meta.MoreThan > 0 {
-		l.links[l.ahead] = page.Next
-	}
-	return l.prefetch.LoadAfter(pause, l.fetch(l.want, l.ahead))
-}
-
-func (l *List[F, T]) showPage() {
-	under := ""
-	if current := l.underCursor(); current != nil {
-		under = l.ID(current)
-	}
-	page := l.loader.Value.page
-	if l.FieldsOf != nil {
-		l.Fields = l.FieldsOf(page)
-	}
-	if l.page = page.Meta.Page; len(page.Data) > 0 {
-		l.firsts[l.page] = l.ID(&page.Data[0])
-	}
-	l.mismatch = widget.Joined(" ", append(slices.Clip(l.loader.Value.misfits), l.repeated())...)
-	l.makeRows()
-	switch same := slices.IndexFunc(l.shown, func(record T) bool { return under != "" && l.ID(&record) == under }); {
-	case l.landing == onFirst:
-		l.table.SetCursor(0)
-	case l.landing == onLast:
-		l.table.SetCursor(l.table.Len() - 1)
-	case same >= 0:
-		l.table.SetCursor(same)
-	}
-	l.landing = onSame
-	l.arrange()
-}
-
 // makeRows makes the rows once, not for each frame.
 func (l *List[F, T]) makeRows() {
-	l.shown = l.loader.Value.page.Data
+	l.gather()
 	l.rows = make([]widget.Row, len(l.shown))
 	for i := range l.shown {
 		record := &l.shown[i]
@@ -494,12 +381,11 @@ func (l *List[F, T]) Visible() []T {
 	return l.shown[min(first, len(l.shown)):min(first+rows, len(l.shown))]
 }
 
-// DistanceKM is how far a record of the page is from the position of the query, if the service tells.
+// DistanceKM is how far a record of the list is from the position of the query, if the service tells.
 func (l *List[F, T]) DistanceKM(record *T) (km float64, known bool) {
-	distances := l.loader.Value.page.DistancesKM
-	for i := range min(len(l.shown), len(distances)) {
+	for i := range l.shown {
 		if &l.shown[i] == record {
-			return distances[i], true
+			return l.distances[i], !math.IsNaN(l.distances[i])
 		}
 	}
 	return 0, false

@@ -13,7 +13,7 @@ import (
 // maxSeen is how many values of a column are kept for completion.
 const maxSeen = 500
 
-// note keeps the values on the page for completion.
+// note keeps the values in the rows for completion.
 func (l *List[F, T]) note() {
 	for _, field := range l.Fields {
 		at := l.Columns.Sorted(field.Name)

@@ -10,6 +10,8 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // Titles reads the titles of perks, because redemptions have only their ids.
@@ -28,6 +30,14 @@ func (t Titles) Of(perkID string) string { return display.Line(t.Known(perkID).T
 // Perk names the perk of a redemption: by its title, or by its id until that is known.
 func (t Titles) Perk(r *api.RedemptionRecord) string {
 	return cmp.Or(t.Of(r.PerkID), display.Line(r.PerkID))
+}
+
+// Status is the column of their status.
+var Status = Column[*api.RedemptionRecord]{
+	Column: widget.Column{Name: "Status", Min: 10},
+	Cell:   func(r *api.RedemptionRecord) string { return screen.StatusWord(r.Status) },
+	Mark:   func(r *api.RedemptionRecord) string { return screen.StatusMark(r.Status) },
+	Tone:   func(r *api.RedemptionRecord) theme.Tone { return screen.StatusTone(r.Status) },
 }
 
 // Redemptions is a list of redemptions with the titles of their perks.
@@ -49,7 +59,7 @@ func NewRedemptions[F any](
 	return r
 }
 
-// readTitles reads the titles of the perks on the page.
+// readTitles reads the titles of the perks of those that are loaded.
 func (r *Redemptions[F]) readTitles() tea.Cmd {
 	var perks []string
 	for _, of := range r.Shown() {

@@ -77,13 +77,23 @@ func (l *List[F, T]) View() string {
 	panel := widget.Panel{
 		Title: l.Heading(), Note: orderMark(l.effective(l.want)), Foot: l.position(width - 6),
 		Focused: !l.unfocused,
-		Bar:     widget.Bar{First: first, Shown: shown, All: l.table.Len(), Above: 1},
+		Bar:     widget.Bar{First: int(l.base) + first, Shown: shown, All: l.length(), Above: 1},
 	}
 	view := panel.View(look, inside, width, height)
 	if l.showsPreview() {
 		view = widget.Beside(view, width, l.previewPanel(l.width-width, height))
 	}
 	return strings.Join(append(above, view), "\n")
+}
+
+// length is how many rows the list has, as far as that is known.
+func (l *List[F, T]) length() int {
+	shown := l.loader.Value
+	rows := max(int(l.base)+len(l.shown), int(shown.meta().Total))
+	if shown.meta().MoreThan > 0 && shown.follows() {
+		rows = int(l.base) + len(l.shown) + PerPage
+	}
+	return rows
 }
 
 // Heading is what the list has: "Perks 18,040".
@@ -93,7 +103,7 @@ func (l *List[F, T]) Heading() string {
 		name = l.Called(l.want.filter)
 	}
 	if l.isWanted() {
-		name += " " + total(l.loader.Value.page.Meta)
+		name += " " + total(l.loader.Value.meta())
 	}
 	return name
 }
@@ -215,16 +225,6 @@ func misfits[F, T any](fields []api.FilterField[F], filter F, order api.SortKey,
 	return said
 }
 
-// repeated says that the page was sent before under another number.
-func (l *List[F, T]) repeated() string {
-	for number, first := range l.firsts {
-		if number != l.page && first == l.firsts[l.page] {
-			return "This service sent a page again: there may be more than it shows."
-		}
-	}
-	return ""
-}
-
 // noRows says why there are no rows; none is false if there are some.
 func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, none bool) {
 	switch {
@@ -258,6 +258,9 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 			advice = fmt.Sprintf("%s opens the %s with the id %q. ", key, l.One, id) + advice
 		}
 		title = fmt.Sprintf("No %s matches %s.", l.One, display.Line(l.want.text))
+		if l.Nothing != nil {
+			title = cmp.Or(l.Nothing(l.want.filter), title)
+		}
 		return widget.Empty, title, widget.Joined(" ", l.mismatch, l.onlyOwn(), l.elsewhere(advice)), true
 	case l.onlyOwn() != "":
 		return widget.Empty, "No " + l.Many + " here.", l.onlyOwn(), true
@@ -265,11 +268,9 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 	return widget.Empty, cmp.Or(l.None, "There are no "+l.Many+" yet."), l.elsewhere(widget.Joined(" ", l.aside(), l.Empty)), true
 }
 
-// position says which row and page is shown, in a narrow window in figures only.
+// position says which row of the list the cursor is on, in a narrow window in figures only.
 func (l *List[F, T]) position(width int) string {
-	meta := l.loader.Value.page.Meta
-	row := display.Count((meta.Page-1)*int64(meta.PerPage) + int64(l.table.Cursor()) + 1)
-	of, page, pages := total(meta), display.Count(meta.Page), display.Count(meta.TotalPages)
+	row, of := display.Count(l.base+int64(l.table.Cursor())+1), total(l.loader.Value.meta())
 	activity, marks, age := "", l.Summary(), ""
 	if l.IsBusy() && len(l.shown) > 0 {
 		activity = "loading ..."
@@ -280,12 +281,7 @@ func (l *List[F, T]) position(width int) string {
 	if len(l.shown) == 0 {
 		return display.Cut(widget.Joined(" - ", activity, marks), width)
 	}
-	at := fmt.Sprintf("row %s of %s, page %s of %s", row, of, page, pages)
-	short := fmt.Sprintf("%s/%s p%s/%s", row, of, page, pages)
-	if meta.MoreThan > 0 {
-		at = fmt.Sprintf("row %s of %s, page %s", row, of, page)
-		short = fmt.Sprintf("%s/%s p%s", row, of, page)
-	}
+	at := fmt.Sprintf("row %s of %s", row, of)
 	long := widget.Joined(" - ", activity, at, marks, age)
 	if display.Width(long) <= width {
 		return long
@@ -293,7 +289,7 @@ func (l *List[F, T]) position(width int) string {
 	if marks != "" {
 		marks = fmt.Sprintf("%d*", len(l.marked))
 	}
-	return display.Cut(widget.Joined(" ", activity, short, marks, strings.TrimPrefix(age, "loaded ")), width)
+	return display.Cut(widget.Joined(" ", activity, row+"/"+of, marks, strings.TrimPrefix(age, "loaded ")), width)
 }
 
 // dimmed draws rows of another query than the one that is wanted as what is behind a dialog: no key acts on them.
@@ -356,9 +352,9 @@ func (l *List[F, T]) AccessibleText() string {
 // spoken is a row with the name of each column.
 func (l *List[F, T]) spoken(i int) string {
 	var line strings.Builder
-	fmt.Fprintf(&line, "%d. %s.", i+1, l.rows[i].Cells[0])
+	fmt.Fprintf(&line, "%d. %s.", int(l.base)+i+1, l.Columns[0].Cell(&l.shown[i]))
 	for c, column := range l.Columns {
-		if cell := l.rows[i].Cells[c]; c > 0 && cell != "" {
+		if cell := column.Cell(&l.shown[i]); c > 0 && cell != "" {
 			fmt.Fprintf(&line, " %s: %s.", column.Name, cell)
 		}
 	}

@@ -30,6 +30,21 @@ func StatusWord(status api.RedemptionStatus) string {
 	return cmp.Or(display.Line(string(status)), notKnown)
 }
 
+// StatusMark says without colour and words what a status is: full is redeemed, and half waits.
+func StatusMark(status api.RedemptionStatus) string {
+	switch status {
+	case api.StatusPending:
+		return "◐"
+	case api.StatusApproved:
+		return "●"
+	case api.StatusRejected:
+		return "○"
+	case api.StatusVoided:
+		return "⊘"
+	}
+	return "?"
+}
+
 // StatusTone is how a status is meant.
 func StatusTone(status api.RedemptionStatus) theme.Tone {
 	switch status {

@@ -114,7 +114,7 @@ func New(name Name, profile termenv.Profile) *Theme {
 		Warn:     in(p.warn),
 		Bad:      in(p.bad).Bold(true),
 		Info:     in(p.accent),
-		Live:     badge(p.bad),
+		Live:     badge(p.warn),
 		Sandbox:  badge(p.good),
 		Border:   in(p.border),
 		Focus:    in(p.accent),

@@ -94,10 +94,10 @@ func TestALeadClearsTwentyPendingRedemptions(t *testing.T) {
 		run: perksctl tui => find: words | live
 		4 => Redemptions 20 | Zebra ride | pending
 		tab => status:pending
-		x => Reject Zebra ride for rider-19?
+		x => Reject Zebra ride for rider-00?
 		"no helmet" enter => 1 redemption rejected. | Redemptions 19
 		A a => Approve 19 redemptions? | LIVE
-		y => 19 redemptions approved. | No redemption matches status:pending.`)
+		y => 19 redemptions approved. | Nothing waits for approval.`)
 	d.must("perksctl", "perk", "redeem", "ride", "--user", "zoe")
 	w.play(`
 		=> Redemptions 1 | zoe

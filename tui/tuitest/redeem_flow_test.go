@@ -31,6 +31,6 @@ func TestThreeMarkedPerksAreRedeemedAndTheRefusedOneRetried(t *testing.T) {
 		t.Errorf("alice redeemed\n%s", made)
 	}
 	w.play(`
-		esc => Zebra photo | page 1 of 1 | ≠ marked
+		esc => Zebra photo | row 3 of 3 | ≠ marked
 		q => exited with 0 | ready>`)
 }

@@ -55,9 +55,13 @@ func NewTable(theme *theme.Theme, columns ...Column) *Table {
 
 func (t *Table) SetTheme(theme *theme.Theme) { t.theme = theme }
 
-// SetRows replaces the rows. The cursor keeps its index as far as it can.
+// Forget lets the columns become as narrow as the next rows are.
+func (t *Table) Forget() { clear(t.content) }
+
+// SetRows replaces the rows. The cursor keeps its index as far as it can. Columns become no narrower, so that they stay
+// where they are while a list is scrolled.
 func (t *Table) SetRows(rows []Row) {
-	t.rows, t.content = rows, make([]int, len(t.columns))
+	t.rows = rows
 	for _, row := range rows {
 		for i := range min(len(row.Cells), len(t.content)) {
 			t.content[i] = max(t.content[i], display.Width(row.Cells[i]))
@@ -107,6 +111,12 @@ func (t *Table) SetCursor(row int) {
 	if t.cursor >= t.top+space {
 		t.top = t.cursor - space + 1
 	}
+}
+
+// Place moves the cursor to a row, and the row to a line below the names of the columns, as far as there are rows.
+func (t *Table) Place(row, line int) {
+	t.top = row - line
+	t.SetCursor(row)
 }
 
 // Resize sets the size. The first line has the names of the columns.

@@ -46,30 +46,30 @@ func serverWithPerks(t *testing.T) *servertest.Server {
 func start(t *testing.T) *tuitest.Driver {
 	t.Helper()
 	d := tuitest.Start(t, serverWithPerks(t))
-	d.See("row 1 of 120, page 1 of 3")
+	d.See("row 1 of 120")
 	return d
 }
 
 // flows are sessions over 120 perks.
 var flows = map[string]string{
 	"the list follows the query": `
-		/ "tea"          => row 1 of 40, | Tea 003
+		/ "tea"          => row 1 of 40 | Tea 003
 		" city:berlin"   => No perk matches tea city:berlin. esc cancels it.
 		enter            => / tea city:berlin
 		F                => / find: words city: | row 1 of 120
-		/ "near:52.52,13.4" => row 1 of 2, | nearest ↑ | Distance ▲ | Coffee 001 0 m | Coffee 002 8.9 km
-		" <1km"          => row 1 of 1,
+		/ "near:52.52,13.4" => row 1 of 2 | nearest ↑ | Distance ▲ | Coffee 001 0 m | Coffee 002 8.9 km
+		" <1km"          => Perks 1 · | row 1 of 1
 		enter            => / near:52.52,13.4 <1km
-		/ backspace backspace backspace backspace backspace => row 1 of 2,
-		esc              => / near:52.52,13.4 <1km | row 1 of 1,
+		/ backspace backspace backspace backspace backspace => row 1 of 2
+		esc              => / near:52.52,13.4 <1km | Perks 1 · | row 1 of 1
 		F                => row 1 of 120`,
 
 	// the name of a filter and the city of a row; a city is found by its beginning
 	"names and values are completed": `
 		/ "ci"           => city:
-		tab "w"          => Wien | row 1 of 40,
-		tab "tea"        => / city:Wien tea | row 1 of 40,
-		esc / "category:h" => "Hot things" | row 1 of 40,
+		tab "w"          => Wien | row 1 of 40
+		tab "tea"        => / city:Wien tea | row 1 of 40
+		esc / "category:h" => "Hot things" | row 1 of 40
 		enter            => / category:"Hot things"`,
 
 	"sorting": `
@@ -83,32 +83,31 @@ var flows = map[string]string{
 
 	"categories and expired perks": `
 		c                => All categories | Hot things
-		"hot\n"          => / category:"Hot things" | row 1 of 40,
+		"hot\n"          => / category:"Hot things" | row 1 of 40
 		c                => All categories
 		"all\n"          => row 1 of 120
 		i                => / +expired | row 1 of 121 | expired | Summer sale
-		/ "summer\n"     => row 1 of 1,
+		/ "summer\n"     => Perks 1 · | row 1 of 1
 		r                => Redeem: not possible now. It expired
 		wait: 1s
 		i                => No perk matches summer.
 		F                => row 1 of 120`,
 
-	"paging past the last row and back": `
-		G j              => row 51 of 120, page 2 of 3
-		k                => row 50 of 120, page 1 of 3
-		settle j pgdown pgdown pgdown pgdown pgdown => page 3 of 3
-		p p              => row 1 of 120, page 1 of 3
-		}                => row 120 of 120, page 3 of 3
-		G j n            => This is the last page.
-		wait: 1m         => row 120 of 120, page 3 of 3
-		{                => row 1 of 120, page 1 of 3`,
+	"the list goes on to its end, and back": `
+		settle pgdown pgdown pgdown => row 52 of 120 | > Coffee 052
+		settle pgdown pgdown pgdown => row 103 of 120 | > Coffee 103
+		pgdown j         => row 120 of 120 | > Tea 120
+		pgup             => row 103 of 120
+		g                => row 1 of 120 | > Coffee 001
+		settle G         => row 120 of 120 | > Tea 120
+		k                => row 119 of 120 | > Coffee 119`,
 
 	"marks that are not visible are named": `
 		space            => 1 marked | r redeem 1 marked
-		/ "tea\n"        => row 1 of 40, page 1 of 1 - 1 marked, not on this page | > Tea 003 | r redeem 1 marked
+		/ "tea\n"        => row 1 of 40 - 1 marked, not among these rows | > Tea 003 | r redeem 1 marked
 		r                => Redeem 1 marked: Coffee 001 | Redeem only the one under the cursor: Tea 003
 		down enter       => Redeem Tea 003 | > User
-		esc              => 1 marked, not on this page
+		esc              => 1 marked, not among these rows
 		r enter          => Redeem Coffee 001 | > User`,
 
 	"marks are redeemed": `
@@ -117,10 +116,10 @@ var flows = map[string]string{
 		r                => Redeem Coffee 001
 		esc
 		wait: 1m
-		space G j        => page 2 of 3
-		space space k space => 2 marked, 1 not on this page | r redeem 2 marked
+		space            => 1 marked | row 2 of 120
+		space space k space => 2 marked | r redeem 2 marked
 		X                => ≠ marked
-		k space k k space r => Redeem 2 perks | Coffee 052 perk-052, Berlin Tea 051`,
+		k space k k space r => Redeem 2 perks | Tea 003 perk-003, Wien Coffee 002`,
 
 	"at most nine views are saved": views(9) + `
 		                 => [All] word0 word1
@@ -171,28 +170,28 @@ var fakeFlows = map[string]string{
 		service: works
 		F                => row 1 of 1,000`,
 
-	"keys while loading skip no page": `
+	"keys while loading skip nothing": `
 		service: holds
-		n G j j pgdown j
-		service: works   => row 101 of 1,000, page 3 of 20
-		settle           => row 101 of 1,000, page 3 of 20`,
+		G g j j pgup pgdown
+		service: works   => row 1,000 of 1,000
+		settle           => row 1,000 of 1,000`,
 
-	"the next page is preloaded": `
+	"the next rows are loaded ahead": `
 		service: holds
-		G j
-		now: row 51 of 1,000, page 2 of 20
+		pgdown pgdown pgdown
+		now: row 52 of 1,000
 		service: works`,
 
-	"an old preloaded page is loaded again": `
+	"old rows are loaded again when the cursor comes to them": `
 		wait: 2m
 		service: holds
-		n
-		now: loading ... - row 1 of 1,000, page 1 of 20
-		service: works   => row 51 of 1,000, page 2 of 20`,
+		pgdown pgdown pgdown
+		now: loading ... - row 52 of 1,000
+		service: works   => row 52 of 1,000 | ≠ loading`,
 
-	"a shorter list goes to its last page": `
+	"a shorter list goes to its last row": `
 		service: has 120
-		}                => row 120 of 120, page 3 of 3
+		G                => row 120 of 120
 		settle
 		service: has 0
 		R                => There are no perks yet.`,
@@ -203,7 +202,7 @@ var fakeFlows = map[string]string{
 		R                => row 4 of 1,000 | > Perk number 3`,
 
 	"at most a hundred are marked": strings.Repeat("settle space\n", 100) + `
-		                 => 100 marked, not on this page | row 101 of 1,000
+		                 => 100 marked | row 101 of 1,000 | ≠ not among
 		space            => Mark: not possible now. At most 100 can be marked.
 		wait: 1m
 		k                => row 100 of 1,000
@@ -339,7 +338,7 @@ func TestMarkIsClearedOnceItsPerkIsRedeemed(t *testing.T) {
 		"alice" ctrl+s   => Redeem for alice?
 		y                => [already redeemed] Coffee 002 | [redeemed] Tea 003
 		settle esc
-		wait: 1m         => row 4 of 120, page 1 of 3 - 1 marked | * Coffee 002`)
+		wait: 1m         => row 4 of 120 - 1 marked | * Coffee 002`)
 }
 
 func TestAHiddenPreviewStaysHidden(t *testing.T) {
@@ -467,9 +466,8 @@ func TestOnePageIsRequestedAhead(t *testing.T) {
 	perks := numbered(150)
 	perks.start(t).Play(`
 		                 => row 1 of 150
-		settle n         => page 2 of 3
-		settle G j       => page 3 of 3
-		settle`)
+		settle pgdown pgdown pgdown => row 52 of 150
+		settle G settle  => row 150 of 150`)
 	if got := pagesOf(perks.queries()); !strings.HasSuffix(got, "3") || strings.Contains(got, "4") ||
 		strings.Count(got, "2") != 1 {
 		t.Errorf("requested pages %s", got)
@@ -483,14 +481,14 @@ func TestPageInFlightIsNotRequestedTwice(t *testing.T) {
 	d.See("row 1 of 120")
 	d.Settle()
 	gate.setClosed(true)
-	d.Press("n") // shows the second page, and requests the third
-	gate.await(d, "the preloaded page", func() bool { return len(gate.waiting) == 1 })
-	d.Press("G", "j")
-	if !d.Shows("loading ... - row 100 of 120, page 2 of 3") {
+	d.Press("pgdown", "pgdown", "pgdown") // to the second page, and requests the third
+	gate.await(d, "the page ahead", func() bool { return len(gate.waiting) == 1 })
+	d.Press("pgdown", "pgdown", "pgdown", "j")
+	if !d.Shows("loading ... - row 100 of 120") {
 		t.Errorf("it does not say that it is loading:\n%s", d.Screen())
 	}
 	gate.setClosed(false)
-	d.See("row 101 of 120, page 3 of 3")
+	d.See("row 101 of 120")
 	d.Settle()
 	if gate.requests != 1 {
 		t.Errorf("sent %d requests for one page", gate.requests)
@@ -507,7 +505,7 @@ func TestAccessibleTextOfTheList(t *testing.T) {
 		"2. 東京の朝食セット二人前. Discount: 半額. Merchant: 喫茶店.",
 		"City: 東京都. Valid: no end. Id: cjk.",
 		"6. Yesterday's soup. City: Bonn. Valid: expired 2 days ago. Id: expired. Marked.",
-		"row 1 of 7, page 1 of 1 - 1 marked.",
+		"row 1 of 7 - 1 marked.",
 	} {
 		if !strings.Contains(accessible, want) {
 			t.Errorf("missing %q:\n%s", want, accessible)

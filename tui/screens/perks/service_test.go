@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,3 +151,56 @@ func numbered(total int64) *service {
 }
 
 func text(s string) *string { return &s }
+
+// scrolled is how many perks TestALongListIsScrolledInLittleMemory has, and scrolledLong in its long form.
+const (
+	scrolled     = 3_000
+	scrolledLong = 100_000
+)
+
+// TestALongListIsScrolledInLittleMemory goes to the last row by pages of the window, and to the first: each row is seen
+// once, in order.
+func TestALongListIsScrolledInLittleMemory(t *testing.T) {
+	t.Parallel()
+	total := scrolled
+	if os.Getenv("PERKS_ENDURANCE") == "long" {
+		total = scrolledLong
+	}
+	perks := numbered(int64(total))
+	d := perks.start(t)
+	d.See("row 1 of")
+	list := d.App.Top().(interface {
+		Shown() []api.Perk
+		Visible() []api.Perk
+	})
+	number := func(p api.Perk) (n int) {
+		_, _ = fmt.Sscanf(p.ID, "perk-%d", &n)
+		return n
+	}
+	for _, way := range []struct {
+		key  string
+		last int
+	}{{"pgdown", total}, {"pgup", 1}} {
+		for range total {
+			before := list.Visible()
+			d.Press(way.key)
+			d.Settle()
+			visible := list.Visible()
+			if now := len(list.Shown()); now > 1000 {
+				t.Fatalf("%d rows are kept", now)
+			}
+			for i := range visible {
+				if number(visible[i]) != number(visible[0])+i {
+					t.Fatalf("perk %d comes after perk %d:\n%s", number(visible[i]), number(visible[i-1]), d.Screen())
+				}
+			}
+			if gap := number(visible[0]) - number(before[0]); gap > len(visible) || gap < -len(visible) {
+				t.Fatalf("%s goes from perk %d to perk %d", way.key, number(before[0]), number(visible[0]))
+			}
+			if number(visible[0]) <= way.last && way.last <= number(visible[len(visible)-1]) {
+				break
+			}
+		}
+		d.See(fmt.Sprintf("Perk number %d", way.last))
+	}
+}

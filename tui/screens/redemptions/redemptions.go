@@ -13,7 +13,6 @@ import (
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/list"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -32,8 +31,13 @@ func NewList(shell *screen.Shell) *List {
 		FieldsOf: func(page api.Page[api.RedemptionRecord]) []api.FilterField[api.RedemptionFilter] {
 			return api.WithMetadata(api.RedemptionFilterFields, page.Searched)
 		},
-		Orders:     func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
-		Order:      func(api.RedemptionFilter) api.SortKey { return list.FirstOrder("redeemed_at") },
+		Orders: func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
+		Order: func(filter api.RedemptionFilter) api.SortKey { // those that wait are a queue
+			return api.SortKey{Field: "redeemed_at", Desc: filter.Status != api.StatusPending}
+		},
+		Nothing: func(filter api.RedemptionFilter) string {
+			return actions.WhyIf(filter == api.RedemptionFilter{Status: api.StatusPending}, "Nothing waits for approval.")
+		},
 		Pages:      (*client.Client).RedemptionPages,
 		ScopeOfAll: api.ScopeRedemptionsReadAll,
 		Changes:    func(e api.Event) bool { return e.Redemption != nil },
@@ -43,9 +47,7 @@ func NewList(shell *screen.Shell) *List {
 			{Column: widget.Column{Name: "User", Min: 12, Share: 2}, Sort: "user",
 				Cell: func(r record) string { return display.Line(r.UserID) }},
 			{Column: widget.Column{Name: "Title", Min: 18, Share: 6}, Cell: titles.Perk},
-			{Column: widget.Column{Name: "Status", Min: 9},
-				Cell: func(r record) string { return screen.StatusWord(r.Status) },
-				Tone: func(r record) theme.Tone { return screen.StatusTone(r.Status) }},
+			list.Status,
 			{Column: widget.Column{Name: "When", Min: 12, Drop: 1}, Sort: "redeemed_at",
 				Cell: func(r record) string { return shell.When(r.RedeemedAt) }},
 			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 2},

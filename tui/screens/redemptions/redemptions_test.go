@@ -149,12 +149,12 @@ func (s *session) stored() (all []api.RedemptionRecord) {
 var flows = map[string]string{
 	"pending ones are approved together": `
 		tab              => Redemptions 3
-		settle A a       => / status:pending | Approve 3 redemptions? | A day at the spa for cid, bob, ann
-		y                => Done: 3 redemptions approved. | No redemption matches status:pending.
-		tab              => Redemptions 4 | ≠ A day at the spa pending`,
+		settle A a       => / status:pending | Approve 3 redemptions? | A day at the spa for ann, bob, cid
+		y                => Done: 3 redemptions approved. | Nothing waits for approval.
+		tab              => Redemptions 4 | ≠ A day at the spa ◐ pending`,
 
 	"rejecting and voiding need a reason": `
-		                 => A day at the spa pending | Tea for two approved
+		                 => A day at the spa ◐ pending | Tea for two ● approved
 		x                => Reject A day at the spa for cid? | Reason
 		enter            => ! Enter a reason.
 		"left early\n"   => Done: 1 redemption rejected. | rejected | left early
@@ -164,17 +164,17 @@ var flows = map[string]string{
 		"a mistake\n"    => Done: 1 redemption voided. | voided`,
 
 	"rows have the titles of perks": `
-		                 => cid A day at the spa pending | dan Tea for two approved
+		                 => cid A day at the spa ◐ pending | dan Tea for two ● approved
 		/ "us"           => tab user:
 		tab "an"         => tab ann
-		tab enter        => / user:ann | Redemptions 1 | ann A day at the spa pending`,
+		tab enter        => / user:ann | Redemptions 1 | ann A day at the spa ◐ pending`,
 
 	// and further words need a field: one user is enough
 	"a bare word is a user": `
-		/ "dan\n"        => / user:dan | Redemptions 1 | dan Tea for two approved
+		/ "dan\n"        => / user:dan | Redemptions 1 | dan Tea for two ● approved
 		/ "ann"          => "ann" needs a field: perk:, user:, actor:, status:, since:, until:, own:
 		ctrl+u "pend"    => tab pending
-		tab "bob\n"      => / user:bob status:pending | Redemptions 1 | bob A day at the spa pending`,
+		tab "bob\n"      => / user:bob status:pending | Redemptions 1 | bob A day at the spa ◐ pending`,
 
 	"what was decided elsewhere is not decided twice": `
 		A
@@ -256,8 +256,8 @@ func TestTwentyPendingOnesAreClearedWithFourKeys(t *testing.T) {
 		redeem: spa for $users
 		1 4 R      => Redemptions 21
 		tab        => Redemptions 20
-		settle A a => Approve 20 redemptions? | A day at the spa for user-16
-		y          => Done: 20 redemptions approved. | No redemption matches status:pending. | ≠ marked`,
+		settle A a => Approve 20 redemptions? | A day at the spa for ann
+		y          => Done: 20 redemptions approved. | Nothing waits for approval. | ≠ marked`,
 		"$users", strings.Join(users, " "))
 }
 
@@ -279,7 +279,7 @@ func TestAClientThatSeesOnlyItsOwnIsToldSo(t *testing.T) {
 	own.Play(`
 		4        => No redemptions here. $only | ≠ yet
 		redeem: tea for ann
-		R        => Redemptions 1 | ann Tea for two approved | $only
+		R        => Redemptions 1 | ann Tea for two ● approved | $only
 		/ "dan\n" => No redemption matches user:dan. $only`, "$only", only)
 }
 

@@ -104,7 +104,7 @@ const decided = `
 		size: 120x30
 		redeem: coffee for alice
 		redeem: spa for alice
-		redemptions: alice => Redeemed 2 | > just now A day at the spa pending | Coffee for two approved | Available 2
+		redemptions: alice => Redeemed 2 | > just now A day at the spa ◐ pending | Coffee for two ● approved | Available 2
 		settle
 `
 
@@ -112,9 +112,9 @@ const decided = `
 var flows = map[string]string{
 	"redemptions are above what is available": `
 		user: alice      => Redeemed 0 | alice has redeemed nothing yet. | Available 3 | ends in 3 d
-		                 => row 1 of 3, page 1 of 1
+		                 => row 1 of 3
 		redeem: coffee for alice
-		R                => Redeemed 1 · newest ↓ | just now Coffee for two approved coffee | Available 2
+		R                => Redeemed 1 · newest ↓ | just now Coffee for two ● approved coffee | Available 2
 		tab enter        => Status approved | Coffee for two (coffee) | shop
 		y                => Copied the id
 		esc P            => Perk Coffee for two
@@ -222,7 +222,7 @@ var flows = map[string]string{
 	"a perk is redeemed in place": `
 		user: alice      => Available 3 | Redeemed 0
 		r                => Redeem for alice? | Coffee for two
-		y                => Done: "Coffee for two" for alice: redeemed | Redeemed 1 | just now Coffee for two approved
+		y                => Done: "Coffee for two" for alice: redeemed | Redeemed 1 | just now Coffee for two ● approved
 		                 => Available 2
 		screens: 2
 		r esc            => > Metadata
@@ -232,8 +232,8 @@ var flows = map[string]string{
 	"the order of redemptions is that of a user's page": `
 		redeem: coffee for alice
 		redeem: tea for alice
-		redemptions: alice => Redeemed 2 | newest ↓ | just now A pot of tea approved tea
-		                 => just now Coffee for two approved coffee
+		redemptions: alice => Redeemed 2 | newest ↓ | just now A pot of tea ● approved tea
+		                 => just now Coffee for two ● approved coffee
 		newest: tea
 		S                => Redeemed 2 | oldest ↑
 		newest: coffee
@@ -260,9 +260,9 @@ var flows = map[string]string{
 		ctrl+x           => Void: not possible now. It is pending. Reject it: x.
 		wait: 1s
 		a                => Approve A day at the spa for alice? | LIVE
-		y                => Done: 1 redemption approved. | A day at the spa approved | ctrl+x void
+		y                => Done: 1 redemption approved. | A day at the spa ● approved | ctrl+x void
 		j ctrl+x         => Void Coffee for two for alice?
-		"wrong perk\n"   => Done: 1 redemption voided. | Coffee for two voided | wrong perk | Available 3
+		"wrong perk\n"   => Done: 1 redemption voided. | Coffee for two ⊘ voided | wrong perk | Available 3
 		x                => Reject: not possible now. It is voided.
 		tab ctrl+x       => Void: not possible now. Go to the redemptions: tab.
 		wait: 1s
@@ -275,8 +275,8 @@ var flows = map[string]string{
 		?                => Keys | Redemption | Approve (not now: It is approved. Void it: ctrl+x.) | ctrl+x Void
 		esc ctrl+x "left early\n" => Done: 1 redemption voided. | Status voided, can be redeemed again | Decided
 		                 => Reason left early | Client
-		esc              => Coffee for two voided | left early | Available 3
-		4                => Redemptions 2 | Coffee for two voided
+		esc              => Coffee for two ⊘ voided | left early | Available 3
+		4                => Redemptions 2 | Coffee for two ⊘ voided
 		G enter          => Status voided, can be redeemed again | Decided | Reason left early | Client`,
 
 	"a decision elsewhere is shown on the redemption's page": decided + `
@@ -306,9 +306,9 @@ func TestPages(t *testing.T) {
 	}
 	s.server.ImportPerks(more...)
 	s.Play(`
-		user: alice => Available 63 | row 1 of 63, page 1 of 2
-		n           => row 51 of 63, page 2 of 2
-		p           => row 1 of 63, page 1 of 2`)
+		user: alice => Available 63 | row 1 of 63
+		G           => row 63 of 63
+		g           => row 1 of 63`)
 }
 
 // TestWithoutTheListAUserIsOpenedByID is a client that may not list users, as with the default scopes.
@@ -326,11 +326,11 @@ func TestWithoutTheListAUserIsOpenedByID(t *testing.T) {
 // may read only its own, of which there are none.
 func TestAClientThatMayNotReadRecordsSeesTheRedemptions(t *testing.T) {
 	s := startSession(t)
-	s.Play(decided + `j ctrl+x "wrong perk\n" => Coffee for two voided`)
+	s.Play(decided + `j ctrl+x "wrong perk\n" => Coffee for two ⊘ voided`)
 	for _, scopes := range [][]api.Scope{{api.ScopePerksRead}, {api.ScopePerksRead, api.ScopeRedemptionsRead}} {
 		id, secret := s.server.Client(scopes...)
 		tuitest.StartAs(t, s.server, id, secret, tuitest.Route(screen.ToUser{ID: "alice", Redeemed: true})).Play(`
-			=> Redeemed 2 | A day at the spa pending | Coffee for two rejected | ≠ wrong perk`)
+			=> Redeemed 2 | A day at the spa ◐ pending | Coffee for two ○ rejected | ≠ wrong perk`)
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/list"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -119,9 +118,7 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 		Columns: list.Columns[record]{
 			{Column: widget.Column{Name: "When", Min: 10}, Sort: newest.Field, Cell: when},
 			{Column: widget.Column{Name: "Title", Min: 18, Share: 4}, Cell: titles.Perk},
-			{Column: widget.Column{Name: "Status", Min: 8},
-				Cell: func(r record) string { return screen.StatusWord(r.Status) },
-				Tone: func(r record) theme.Tone { return screen.StatusTone(r.Status) }},
+			list.Status,
 			{Column: widget.Column{Name: "Perk", Min: 7, Share: 2, Drop: 1},
 				Cell: func(r record) string { return display.Line(r.PerkID) }},
 			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 2},
@@ -173,7 +170,7 @@ func withRecords(
 	return with, nil
 }
 
-// of is the redemption that keeps the user from redeeming a perk again; nil if none of those on the page does.
+// of is the redemption that keeps the user from redeeming a perk again; nil if none of those that are loaded does.
 func (r *redeemed) of(perkID string) *api.RedemptionRecord {
 	shown := r.Shown()
 	at := slices.IndexFunc(shown, func(of api.RedemptionRecord) bool {

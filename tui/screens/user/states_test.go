@@ -144,16 +144,16 @@ func states() map[string]func(t *testing.T) *tuitest.Driver {
 		"searched":       shown(fullService(), "/", "t", "e", "a", "enter"),
 		"unknown user":   shown(&service{refuse: 404}),
 		"forbidden":      shown(&service{refuse: 403}),
-		"second page":    shown(&service{available: manyPerks(120)}, "n"),
+		"last rows":      shown(&service{available: manyPerks(120)}, "G"),
 		"loading": func(t *testing.T) *tuitest.Driver {
 			return start(t, block(t, fullService()))
 		},
-		"loading the next page": func(t *testing.T) *tuitest.Driver {
+		"loading the last rows": func(t *testing.T) *tuitest.Driver {
 			s := &service{available: manyPerks(120)}
 			d := start(t, s)
 			d.Settle()
 			block(t, s)
-			d.Press("n")
+			d.Press("G")
 			return d
 		},
 		"stale rows": func(t *testing.T) *tuitest.Driver {
@@ -210,9 +210,9 @@ var says = map[string][]string{
 	"all perks":             {"/  +expired", "All perks 5", "pending appro", "redeemed 5 h"},
 	"searched":              {"/  tea", "Available 5 · best matches first"},
 	"forbidden":             {"Redeemed · newest ↓", "! The scope perks:read is missing. L switches the profile."},
-	"second page":           {">  Perk number 51", "row 51 of 120, page 2 of 3"},
+	"last rows":             {">  Perk number 120", "row 120 of 120"},
 	"loading":               {"Loading redemptions ...", "Loading perks ..."},
-	"loading the next page": {"row 51 of 120, page 2 of 3"},
+	"loading the last rows": {"loading ... - row 1 of 120"},
 	"no user":               {"No user is chosen. u chooses one."},
 }
 
@@ -240,7 +240,7 @@ func TestAccessibleText(t *testing.T) {
 			"3. ラーメン一杯無料 🍜. Discount: 無料. Merchant: 一蘭. City: 東京. Valid: 400 days left. Id: ramen.\n" +
 			"4. كوب شاي مجاني. Merchant: بيت الشاي. City: القاهرة. Valid: no end. Id: tea.\n" +
 			"5. red [31mtitle of two lines. Discount: 10 €. City: Berlin. Valid: ends in 1 minute. Id: evil.\n" +
-			"row 2 of 5, page 1 of 1.",
+			"row 2 of 5.",
 		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nRedeemed 0, newest first.\n" +
 			"alice has redeemed nothing yet.",
 		"unknown user": "Problem: There is no live user alice.\nCheck the id; capitals count. u opens another user.",
