@@ -124,11 +124,12 @@ func TestListsWithoutCountsAreWalkedToTheirEnds(t *testing.T) {
 		freedoms    specserver.Freedoms
 		first, last string
 	}{
-		"links":        {linked, "row 1 of", "row 130 of 130"},
-		"both":         {both, "row 1 of 130", "row 130 of 130"},
-		"a total":      {totalled, "row 1 of 130", "row 130 of 130"},
-		"nothing":      {none, "row 1 of", "row 130 of 130"},
-		"no pages":     {endless, "row 1 of", "row 50 of 50+ | This service sent a page again: there may be more than it shows."},
+		"links":   {linked, "row 1 of", "row 130 of 130"},
+		"both":    {both, "row 1 of 130", "row 130 of 130"},
+		"a total": {totalled, "row 1 of 130", "row 130 of 130"},
+		"nothing": {none, "row 1 of", "row 130 of 130"},
+		"no pages": {endless, "row 1 of",
+			"row 50 of 50+ | This service sent a page again: there may be more than it shows."},
 		"all of these": {specserver.Freedoms{}, "row 1 of 130", "row 130 of 130"},
 	} {
 		t.Run(name, func(t *testing.T) {

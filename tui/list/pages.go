@@ -342,8 +342,8 @@ func (l *List[F, T]) showPages(loaded load) {
 	l.arrange()
 }
 
-// gather collects the records of the pages, without those that an earlier page has: while others are added, a page begins
-// with the end of the one before.
+// gather collects the records of the pages, without those that an earlier page has: while others are added, a page
+// begins with the end of the one before.
 func (l *List[F, T]) gather() {
 	l.shown, l.distances, l.starts, l.mismatch = nil, nil, nil, ""
 	l.base = l.loader.Value.base()

@@ -265,7 +265,8 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 	case l.onlyOwn() != "":
 		return widget.Empty, "No " + l.Many + " here.", l.onlyOwn(), true
 	}
-	return widget.Empty, cmp.Or(l.None, "There are no "+l.Many+" yet."), l.elsewhere(widget.Joined(" ", l.aside(), l.Empty)), true
+	advice = l.elsewhere(widget.Joined(" ", l.aside(), l.Empty))
+	return widget.Empty, cmp.Or(l.None, "There are no "+l.Many+" yet."), advice, true
 }
 
 // position says which row of the list the cursor is on, in a narrow window in figures only.
