@@ -41,7 +41,7 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 		offers = append(offers, []actions.Offer{
 			{ID: actions.Mark, Why: mark, Do: l.mark},
 			{ID: actions.MarkRange, Why: row, Do: l.markRange},
-			{ID: actions.MarkAll, Why: row, Do: func() tea.Cmd { return l.markAll(l.shown) }},
+			{ID: actions.MarkAll, Why: row, Do: l.markAll},
 			{ID: actions.ClearMarks, Why: none, Do: func() tea.Cmd { return l.SetMarked(nil) }},
 		}...)
 	}
@@ -175,10 +175,20 @@ func (l *List[F, T]) markRange() tea.Cmd {
 	if from < 0 {
 		from = to
 	}
-	return l.markAll(l.shown[min(from, to) : max(from, to)+1])
+	return l.markThese(l.shown[min(from, to) : max(from, to)+1])
 }
 
-func (l *List[F, T]) markAll(records []T) tea.Cmd {
+// markAll marks records, and says so if that is not the whole list.
+func (l *List[F, T]) markAll() tea.Cmd {
+	cmd := l.markThese(l.shown)
+	if len(l.marked) < l.length() {
+		cmd = tea.Batch(cmd, screen.Tell(screen.Note, "%d of %s are marked: at most %d, and only rows that are loaded.",
+			len(l.marked), total(l.loader.Value.meta()), MaxMarks))
+	}
+	return cmd
+}
+
+func (l *List[F, T]) markThese(records []T) tea.Cmd {
 	marked := slices.Clone(l.marked)
 	for _, record := range records {
 		if !l.isMarked(l.ID(&record)) && len(marked) < MaxMarks {

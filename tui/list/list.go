@@ -76,8 +76,8 @@ type Kind[F, T any] struct {
 	Entered func(query string) tea.Cmd
 	// OnType loads what completion offers when a query is going to be typed; nil without any.
 	OnType func() tea.Cmd
-	// OnPage loads what the rows of a page lack; nil without any.
-	OnPage func() tea.Cmd
+	// OnRows loads what rows lack, whenever others may be visible; nil without any.
+	OnRows func() tea.Cmd
 }
 
 // List is the list.
@@ -379,6 +379,12 @@ func (l *List[F, T]) Redraw() {
 func (l *List[F, T]) Visible() []T {
 	first, rows := l.table.Visible()
 	return l.shown[min(first, len(l.shown)):min(first+rows, len(l.shown))]
+}
+
+// Near returns the visible records, and as many of those after them.
+func (l *List[F, T]) Near() []T {
+	first, rows := l.table.Visible()
+	return l.shown[min(first, len(l.shown)):min(first+2*rows, len(l.shown))]
 }
 
 // DistanceKM is how far a record of the list is from the position of the query, if the service tells.

@@ -247,7 +247,7 @@ func (l *List[F, T]) handleLoaded() tea.Cmd {
 		return nil
 	}
 	l.showPages(l.loading)
-	return tea.Batch(l.follow(), ifAny(l.OnPage))
+	return tea.Batch(l.follow(), ifAny(l.OnRows))
 }
 
 // handlePrefetched adds the page ahead. If somebody waits for it and it failed, it is loaded again, which shows the
@@ -268,7 +268,7 @@ func (l *List[F, T]) handlePrefetched() tea.Cmd {
 	}
 	l.loader.Value = l.loader.Value.with(got.pages[0])
 	l.showPages(shows)
-	return tea.Batch(l.follow(), ifAny(l.OnPage))
+	return tea.Batch(l.follow(), ifAny(l.OnRows))
 }
 
 // follow loads ahead what the cursor comes near to. It waits until nothing is typed, to save the service needless
@@ -445,5 +445,5 @@ func (l *List[F, T]) move(id actions.ID) tea.Cmd {
 	case (id == actions.Up || id == actions.PageUp) && shown.from() > 1:
 		return l.extend(shown.from()-1, onNext)
 	}
-	return l.follow()
+	return tea.Batch(l.follow(), ifAny(l.OnRows))
 }

@@ -54,15 +54,15 @@ func NewRedemptions[F any](
 	kind.One, kind.Many = "redemption", "redemptions"
 	kind.ID = func(r *api.RedemptionRecord) string { return r.ID }
 	kind.Muted = func(r *api.RedemptionRecord) bool { return screen.IsFree(r.Status) }
-	kind.OnPage = r.readTitles
+	kind.OnRows = r.readTitles
 	r.List = New(shell, kind)
 	return r
 }
 
-// readTitles reads the titles of the perks of those that are loaded.
+// readTitles reads the titles of the perks of those that are visible, or will be next.
 func (r *Redemptions[F]) readTitles() tea.Cmd {
 	var perks []string
-	for _, of := range r.Shown() {
+	for _, of := range r.Near() {
 		perks = append(perks, of.PerkID)
 	}
 	return r.Titles.Read(perks...)

@@ -208,6 +208,9 @@ var fakeFlows = map[string]string{
 		k                => row 100 of 1,000
 		space            => 99 marked`,
 
+	"what is loaded is marked at once, and said": `
+		settle A         => 100 of 1,000 are marked: at most 100, and only rows that are loaded.`,
+
 	"a failure keeps the rows and the filter": `
 		service: fails
 		/ c enter        => The server failed. Last loaded just now. R retries. | / c | > Perk number 1

@@ -122,8 +122,8 @@ func TestTitlesAreReadOnceAndFourAtATime(t *testing.T) {
 	close(c.hold)
 	d.See("Title 60 ● approved perk-60")
 	d.Settle()
-	if reads, perks, most := c.total(); reads != 60 || perks != 60 || most != 4 {
-		t.Errorf("%d requests for %d perks, %d at a time, for 60 rows", reads, perks, most)
+	if reads, perks, most := c.total(); reads >= 50 || reads != perks || most != 4 {
+		t.Errorf("%d requests for %d perks, %d at a time, for the rows that are visible or next", reads, perks, most)
 	}
 	if d.Shows("Title 59") || !d.Shows("perk-59 ● approved perk-59") {
 		t.Errorf("a missing perk has more than its id:\n%s", d.Screen())
@@ -132,10 +132,13 @@ func TestTitlesAreReadOnceAndFourAtATime(t *testing.T) {
 	d.See("Title 01 ● approved perk-01")
 	d.Press("g")
 	d.See("Title 60 ● approved perk-60")
+	d.Settle()
+	before, _, _ := c.total()
 	d.Press("R")
 	d.Settle()
-	if reads, _, _ := c.total(); reads != 61 || c.reads[c.missing] != 2 {
-		t.Errorf("%d requests after a reload, %d of them for the missing perk", reads, c.reads[c.missing])
+	if reads, perks, _ := c.total(); reads != before+1 || reads != perks+1 || c.reads[c.missing] != 2 {
+		t.Errorf("%d requests after a reload, %d before, %d of them for the missing perk", reads, before,
+			c.reads[c.missing])
 	}
 }
 
