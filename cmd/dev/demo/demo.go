@@ -25,20 +25,18 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, "bin", ".demo", os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-// run uses the programs in bin and leaves its files in .demo, so that they can be looked at afterwards.
-func run(ctx context.Context) (err error) {
-	bin, err := filepath.Abs("bin")
-	if err != nil {
+// run uses the programs in one directory and leaves its files in another, so that they can be looked at afterwards.
+func run(ctx context.Context, bin, dir string, out *os.File) (err error) {
+	if bin, err = filepath.Abs(bin); err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(".demo")
-	if err != nil {
+	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -47,7 +45,7 @@ func run(ctx context.Context) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	show := &shell{programs.Workspace{Programs: bin, Dir: dir}, os.Stdout}
+	show := &shell{programs.Workspace{Programs: bin, Dir: dir}, out}
 
 	server, err := prepare(ctx, show)
 	if err != nil {
@@ -216,7 +214,7 @@ var tour = []step{
 		expect:  []string{"coffee-2for1", "spa-day"}},
 	{say: "A night's job: every row of a file, here from standard input, with a result for each.",
 		command: `perksctl perk redeem --file - --results winners.results.jsonl`, input: winners,
-		expect: []string{"2 rows: 2 done"}},
+		expect: []string{"2 rows: 1 done, 1 waits for approval"}},
 	{say: "The same command again does nothing twice: a job that was killed resumes like this.",
 		command: `perksctl perk redeem --file - --results winners.results.jsonl`, input: winners,
 		expect: []string{"2 of them by an earlier run"}},
