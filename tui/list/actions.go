@@ -178,9 +178,11 @@ func (l *List[F, T]) markRange() tea.Cmd {
 	return l.markThese(l.shown[min(from, to) : max(from, to)+1])
 }
 
-// markAll marks records, and says so if that is not the whole list.
+// markAll marks what is loaded, the visible rows first, and says so if that is not the whole list.
 func (l *List[F, T]) markAll() tea.Cmd {
-	cmd := l.markThese(l.shown)
+	first, _ := l.table.Visible()
+	first = min(first, len(l.shown))
+	cmd := l.markThese(slices.Concat(l.shown[first:], l.shown[:first]))
 	if len(l.marked) < l.length() {
 		cmd = tea.Batch(cmd, screen.Tell(screen.Note, "%d of %s are marked: at most %d, and only rows that are loaded.",
 			len(l.marked), total(l.loader.Value.meta()), MaxMarks))

@@ -209,7 +209,8 @@ var fakeFlows = map[string]string{
 		space            => 99 marked`,
 
 	"what is loaded is marked at once, and said": `
-		settle A         => 100 of 1,000 are marked: at most 100, and only rows that are loaded.`,
+		settle A         => 100 of 1,000 are marked: at most 100, and only rows that are loaded.
+		X settle G settle A => 100 marked | * Perk number 990`,
 
 	"a failure keeps the rows and the filter": `
 		service: fails
