@@ -26,9 +26,8 @@ const (
 
 // listSettings apply to the transaction of a list. Lists have an index for everything, so a sequential scan only looks
 // cheaper. Bitmaps must fit into memory, or every row of their pages is compared again: 0.9 instead of 0.4 seconds for
-// half of a million perks. JIT compilation takes longer than it saves.
-const listSettings = `concat(
-	set_config('enable_seqscan', 'off', true), set_config('work_mem', '64MB', true), set_config('jit', 'off', true))`
+// half of a million perks.
+const listSettings = `concat(set_config('enable_seqscan', 'off', true), set_config('work_mem', '64MB', true))`
 
 // newSearch looks up the user and the categories. The error is UserNotFound for an unknown user. The text of the
 // category may be the name of one and the id of another.

@@ -13,7 +13,8 @@ import (
 )
 
 // A server, a database and a role may have settings that cut statements off, or acknowledge commits that a crash loses.
-// What a session can set is set for each, and Settings finds the rest.
+// What a session can set is set for each, and Settings finds the rest. Sessions compile no queries either: where
+// sequential scans are disabled, their estimated cost makes a look at a table of one row take 117 ms to compile.
 
 // timeouts are the settings that end a statement, a transaction or a session. An import is one statement, a write waits
 // for its standby, and an idle connection stays in its pool.
@@ -54,6 +55,9 @@ func own(ctx context.Context, config *pgx.ConnConfig) (settings []string, err er
 			config.RuntimeParams[name] = "0"
 		}
 	}
+	if !isSetIn(config, "jit") {
+		config.RuntimeParams["jit"] = "off"
+	}
 	if config.RuntimeParams["synchronous_commit"] == "" && string(found[2]) == "t" {
 		config.RuntimeParams["synchronous_commit"] = "on"
 	}
@@ -82,6 +86,9 @@ func transactionSettings(config *pgx.ConnConfig) []string {
 		default:
 			values = append(values, set(name, "0", `<> '0'`))
 		}
+	}
+	if !isSetIn(config, "jit") {
+		values = append(values, set("jit", "off", `= 'on'`))
 	}
 	if config.RuntimeParams["synchronous_commit"] == "" {
 		values = append(values, set("synchronous_commit", "on", `IN `+weakCommits))

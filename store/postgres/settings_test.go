@@ -56,14 +56,14 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 		asks     string
 		want     string
 	}{
-		"weak":         {weakSettings, false, "", "on 0 0 0 0"},
-		"weak_pool":    {weakPoolSettings, true, "", "on 0 0 0 0"},
-		"applied":      {[]string{"synchronous_commit = remote_apply"}, false, "", "remote_apply 0 0 0 0"},
-		"applied_pool": {[]string{"synchronous_commit = remote_apply"}, true, "", "remote_apply 0 0 0 0"},
-		"written":      {[]string{"synchronous_commit = remote_write"}, false, "", "on 0 0 0 0"},
+		"weak":         {weakSettings, false, "", "on 0 0 0 0 off"},
+		"weak_pool":    {weakPoolSettings, true, "", "on 0 0 0 0 off"},
+		"applied":      {[]string{"synchronous_commit = remote_apply"}, false, "", "remote_apply 0 0 0 0 off"},
+		"applied_pool": {[]string{"synchronous_commit = remote_apply"}, true, "", "remote_apply 0 0 0 0 off"},
+		"written":      {[]string{"synchronous_commit = remote_write"}, false, "", "on 0 0 0 0 off"},
 		"asked": {weakSettings, false,
-			"&synchronous_commit=remote_apply&statement_timeout=30s&options=-c%20lock_timeout%3D10s",
-			"remote_apply 30s 10s 0 0"},
+			"&synchronous_commit=remote_apply&statement_timeout=30s&options=-c%20lock_timeout%3D10s%20-c%20jit%3Don",
+			"remote_apply 30s 10s 0 0 on"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,8 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 			const shown = `SELECT concat_ws(' ', current_setting('synchronous_commit'),
 				current_setting('statement_timeout'),
 				current_setting('lock_timeout'),
-				current_setting('idle_in_transaction_session_timeout'), current_setting('idle_session_timeout'))`
+				current_setting('idle_in_transaction_session_timeout'), current_setting('idle_session_timeout'),
+				current_setting('jit'))`
 			var written, read string
 			noError(t, db.write(t.Context(), "ask for the settings", func(s *session) (err error) {
 				written, err = store.One(s, store.ScanValue[string], shown)
