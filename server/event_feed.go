@@ -212,12 +212,13 @@ func (f *eventFeed) end() { close(f.ended) }
 
 // follower reads what comes after a place, once and in order.
 type follower struct {
-	feed   *eventFeed
-	at     store.AuditPlace
-	isLive bool             // wait for more
-	most   store.AuditBound // read at once
-	live   *listener        // gets what comes after live.start; nil before the follower reads until there
-	isHere bool             // it has read until there, or all if it does not wait
+	feed     *eventFeed
+	at       store.AuditPlace
+	isLive   bool             // wait for more
+	most     store.AuditBound // read at once
+	live     *listener        // gets what comes after live.start; nil before the follower reads until there
+	isHere   bool             // it has read until there, or all if it does not wait
+	isBehind bool             // it was late: it reads all before it listens again, and nothing is read for it
 }
 
 func (f *eventFeed) follow(after store.AuditPlace, isLive bool) *follower {
@@ -236,6 +237,7 @@ func (r *follower) next(ctx context.Context) (feedPart, error) {
 			return part, err
 		}
 		r.leave()
+		r.isBehind = true
 	}
 }
 
@@ -243,18 +245,22 @@ func (r *follower) next(ctx context.Context) (feedPart, error) {
 var errLate = errors.New("the listener is late")
 
 func (r *follower) try(ctx context.Context) (part feedPart, err error) {
-	if r.isLive && r.live == nil {
+	if r.isLive && !r.isBehind && r.live == nil {
 		if r.live, err = r.feed.listen(ctx); err != nil {
 			return part, err
 		}
 	}
 	if !r.isHere {
 		var end feedEnd
-		if r.isLive {
-			end = r.live.start
+		if r.live != nil {
+			if end = r.live.start; r.live.isLate.Load() {
+				return part, errLate
+			}
 		}
 		part, err = r.feed.read(ctx, r.at, end, r.most)
-		r.isHere = err == nil && !part.isMore
+		if err == nil && !part.isMore {
+			r.isHere, r.isBehind = !r.isBehind, false
+		}
 		return part, err
 	}
 	if !r.isLive {

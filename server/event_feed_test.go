@@ -97,19 +97,29 @@ func TestAListenerGetsWhatIsCommittedWhileItCatchesUpOnce(t *testing.T) {
 	}
 }
 
-// TestAListenerThatIsLateReadsWhatItMissed has one listener that reads every part, and one that reads none until
-// others have come.
+// TestAListenerThatIsLateReadsWhatItMissed has one follower that reads every part, one that reads none until others have
+// come, and one that has not read all from before it came by then.
 func TestAListenerThatIsLateReadsWhatItMissed(t *testing.T) {
 	db := openStore(t)
+	start, err := db.NextAudit(t.Context(), store.AuditPlace{}, "", feedBound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before, changes = 2, feedQueue + 3
+	for n := range before {
+		change(t, db, fmt.Sprint("Before ", n))
+	}
 	f := newEventFeed(db, "live", slog.New(slog.DiscardHandler))
 	late, quick := f.follow(store.AuditPlace{}, true), f.follow(store.AuditPlace{}, true)
-	for _, reader := range []*follower{late, quick} {
+	behind := f.follow(start.Next, true)
+	late.most, behind.most = store.AuditBound{Entries: 1, Bytes: 1}, store.AuditBound{Entries: 1, Bytes: 1}
+	for reader, want := range map[*follower]int{late: 0, behind: 1, quick: 0} {
 		defer reader.leave()
-		if part, err := reader.next(t.Context()); err != nil || len(part.events) > 0 {
-			t.Fatalf("the first part has %d events: %v", len(part.events), err)
+		if part, err := reader.next(t.Context()); err != nil || len(part.events) != want {
+			t.Fatalf("the first part has %d events, want %d: %v", len(part.events), want, err)
 		}
 	}
-	seen := map[string]int{}
+	seen, afterwards := map[string]int{}, 0
 	take := func(from *follower) {
 		t.Helper()
 		part, err := from.next(t.Context())
@@ -120,7 +130,6 @@ func TestAListenerThatIsLateReadsWhatItMissed(t *testing.T) {
 			seen[e.ID]++
 		}
 	}
-	const changes = feedQueue + 3
 	for n := range changes {
 		change(t, db, fmt.Sprint("Perk ", n))
 		f.wake <- struct{}{}
@@ -128,20 +137,29 @@ func TestAListenerThatIsLateReadsWhatItMissed(t *testing.T) {
 			take(quick)
 		}
 	}
-	if !late.live.isLate.Load() || len(late.live.parts) > 0 {
-		t.Fatalf("%d parts are kept for the late listener", len(late.live.parts))
-	}
-	clear(seen)
-	for len(seen) < changes {
-		take(late)
-	}
-	change(t, db, "afterwards")
-	for len(seen) == changes {
-		take(late)
-	}
-	for id, n := range seen {
-		if n != 1 {
-			t.Errorf("the late listener got %s %d times", id, n)
+	for reader, missed := range map[*follower]int{late: changes, behind: before - 1 + changes} {
+		missed += afterwards
+		if !reader.live.isLate.Load() || len(reader.live.parts) > 0 {
+			t.Fatalf("%d parts are kept for the late listener", len(reader.live.parts))
+		}
+		clear(seen)
+		for len(seen) < missed {
+			if take(reader); reader.live != nil {
+				t.Fatalf("it listens after %d of %d events", len(seen), missed)
+			}
+		}
+		for reader.live == nil {
+			take(reader)
+		}
+		afterwards++
+		change(t, db, fmt.Sprint("Afterwards ", afterwards))
+		for len(seen) == missed {
+			take(reader)
+		}
+		for id, n := range seen {
+			if n != 1 {
+				t.Errorf("the late listener got %s %d times", id, n)
+			}
 		}
 	}
 }
