@@ -71,7 +71,7 @@ func (e *webhookEndpoint) send(ctx context.Context, event feedEvent) (result web
 	if err != nil {
 		return e.later(ctx, err)
 	}
-	if e.sender.yield(ctx) != nil || e.mustStop(ctx) || !e.sender.isLeased() {
+	if e.yield(ctx); e.mustStop(ctx) || !e.sender.isLeased() {
 		return result
 	}
 	now := e.sender.service.now()
@@ -88,6 +88,18 @@ func (e *webhookEndpoint) send(ctx context.Context, event feedEvent) (result web
 		result.outcome = outcomeFailed
 	}
 	return result
+}
+
+// yield waits for its turn while redeeming keeps the server busy, or until no request may begin.
+func (e *webhookEndpoint) yield(ctx context.Context) {
+	if !e.sender.service.redeeming.isBusy() {
+		return
+	}
+	turn := e.sender.slow.Reserve()
+	wait(ctx, e.stopping, turn.Delay())
+	if e.mustStop(ctx) {
+		turn.Cancel()
+	}
 }
 
 // mustStop tells whether no request may begin.

@@ -143,7 +143,7 @@ func (e *webhookEndpoint) run(ctx context.Context) {
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
 	reader := e.sender.feed.follow(e.hook.Position, true)
-	reader.most = webhookBound
+	reader.most, reader.isBehind = webhookBound, true // or has become so while no server held it
 	parts := make(chan webhookPart, 1)
 	results := make(chan webhookResult, webhookSlots)
 	isReading, stopping, ended := false, e.stopping, ctx.Done()

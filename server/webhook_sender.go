@@ -375,14 +375,6 @@ func (l redeemLoad) note() {
 // isBusy tells whether there was more than usual in the last second.
 func (l redeemLoad) isBusy() bool { return time.Since(time.Unix(0, l.busy.Load())) < time.Second }
 
-// yield waits for its turn while redeeming keeps the server busy.
-func (s *webhookSender) yield(ctx context.Context) error {
-	if !s.service.redeeming.isBusy() {
-		return nil
-	}
-	return s.slow.Wait(ctx)
-}
-
 // warn logs what may fail again and again, at most every minute.
 func (s *webhookSender) warn(message string, args ...any) {
 	s.mu.Lock()
