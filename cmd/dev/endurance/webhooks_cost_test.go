@@ -32,7 +32,7 @@ const (
 func TestWebhooksCostRedeemingLittle(t *testing.T) {
 	rounds, webhooks, many, slice := 1, 5, 10, costSlice/10
 	if isLong() {
-		rounds, webhooks, many, slice = 6, costWebhooks, manyWebhooks, costSlice
+		rounds, webhooks, many, slice = 10, costWebhooks, manyWebhooks, costSlice
 	}
 	for name, address := range map[string]func(t *testing.T) string{
 		"SQLite":     func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "perks.db") },
@@ -82,7 +82,7 @@ type cost struct {
 type costHook struct{ url, token string }
 
 // costUsers is more than can be redeemed for.
-const costUsers = 1_000_000
+const costUsers = 2_000_000
 
 func newCost(t *testing.T, address string) *cost {
 	t.Helper()
