@@ -54,6 +54,9 @@ type Driver struct {
 	// Received returns the requests that the service has got, for the command got in scenarios.
 	Received func() []string
 
+	// LeavesOut is words that a window of 120x40 may leave out, because panels are beside each other there.
+	LeavesOut []string
+
 	step string // the one of a scenario that is played
 	seen int    // how many of Received the last got has had
 }

@@ -368,10 +368,10 @@ func TestLargerTerminalShowsMore(t *testing.T) {
 	d := tuitest.Start(t, server)
 	d.See("row 1 of 1")
 	for size, wanted := range map[[2]int][]string{
-		{80, 24}:  {"20% off", "Wild Rose"},
+		{80, 24}:  {"20% off", "San Fran"},
 		{100, 30}: {"20% off", "Wild Rose", "San Fran"},
 		{119, 40}: {"20% off", "Wild Rose", "San Fran"},
-		{120, 40}: {"20% off", "Wild Rose"},
+		{120, 40}: {"20% off", "San Fran"},
 		{160, 40}: {"Treat yourself to a ticket for a matinee", "20% off", "Wild Rose", "San Fran", "Food"},
 		{200, 60}: {title, "20% off", "Wild Rose Gallery", "San Francisco", "Food & Drink", "demo-009729"},
 	} {

@@ -26,6 +26,7 @@ type redeemed struct {
 	shell   *screen.Shell
 	id      string // of the user
 	refused *screen.Loader[[]api.RefusedRedemption]
+	isTall  bool // there is space to say more of the redemption under the cursor
 }
 
 // mostRefused is how many refusals the note has.
@@ -62,6 +63,20 @@ func (r *redeemed) Update(msg tea.Msg) tea.Cmd {
 func (r *redeemed) Close() {
 	r.refused.Cancel()
 	r.Redemptions.Close()
+}
+
+// note says what the columns leave out of the redemption under the cursor, and what was refused.
+func (r *redeemed) note() string {
+	if !r.isTall || r.Current() == nil {
+		return r.refusals()
+	}
+	of := r.Current()
+	parts := []string{"reason: " + screen.Optional(of.Reason), "by " + display.Line(of.ClientID),
+		metadataSummary(of.Metadata)}
+	parts = slices.DeleteFunc(parts, func(part string) bool {
+		return slices.Contains([]string{"reason: ", "by ", ""}, part)
+	})
+	return widget.Joined(" ", strings.Join(parts, " · "), r.refusals())
 }
 
 // refusals says which redemptions were refused last: "Refused: yesterday 14:02 sold out, Spa day."
@@ -131,7 +146,7 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 			{Column: widget.Column{Name: "Client", Min: 20, Share: 1, Drop: 6},
 				Cell: func(r record) string { return display.Line(r.ClientID) }},
 		},
-		Note: r.refusals,
+		Note: r.note,
 	})
 	return r
 }

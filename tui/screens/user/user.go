@@ -1,5 +1,5 @@
-// Package user has two screens: the list of users, and a user with their redemptions and, below, the perks that they
-// can redeem.
+// Package user has two screens: the list of users, and a user with their redemptions and, beside or below them, the
+// perks that they can redeem.
 package user
 
 import (
@@ -332,7 +332,7 @@ func (s *Screen) mouse(event screen.Mouse) tea.Cmd {
 	case s.detail != nil, s.id == "", s.isUnknown():
 		return nil
 	}
-	above := s.layout.below > 0 && event.Y < s.layout.below
+	above := event.Y < s.layout.below || event.X < s.layout.beside
 	if s.layout.tabs > 0 && event.Y == 0 {
 		if at, ok := widget.TabAt(s.width, s.labels(), s.at(), event.X); ok && isClick {
 			s.focus(at == 1)
@@ -345,6 +345,7 @@ func (s *Screen) mouse(event screen.Mouse) tea.Cmd {
 		above = s.isAbove
 	case !above:
 		event.Y -= s.layout.below
+		event.X -= s.layout.beside
 	}
 	if isClick && above != s.isAbove && s.Form() == nil {
 		s.focus(above)

@@ -16,13 +16,16 @@ func (s *Screen) facts() []widget.Pair {
 
 // layout is where the panels are.
 type layout struct {
-	tabs  int // lines above the only panel, in a low window
-	below int // where the perks begin, under the redemptions; 0 if only one panel is shown
+	tabs   int // lines above the only panel, in a low window
+	below  int // where the perks begin, under the redemptions; 0 if they are not there
+	beside int // where they begin, right of the redemptions; 0 if they are not there
 }
 
 const (
 	// heightForTwo is the least height with both panels.
 	heightForTwo = 16
+	// widthForTwo is the least width with both beside each other.
+	widthForTwo = 120
 	// leastRedeemed is the least height of the redemptions with a border.
 	leastRedeemed = 7
 )
@@ -32,13 +35,21 @@ func (s *Screen) Resize(width, height int) {
 	s.arrange()
 }
 
-// arrange lays out the parts. In a low window only the list that has the keyboard is shown.
+// arrange lays out the parts. In a wide window the lists are beside each other, and in a low one only that is
+// shown which has the keyboard.
 func (s *Screen) arrange() {
 	s.layout = layout{}
 	if s.detail != nil {
 		width, height := widget.Inner(s.width, s.height)
 		s.scroll.Resize(max(1, width), height)
 		s.scroll.Set(widget.Pairs(s.shell.Theme, max(1, width), s.facts()))
+		return
+	}
+	s.redeemed.isTall = s.width >= widthForTwo && s.height >= leastRedeemed
+	if s.redeemed.isTall {
+		s.layout.beside = s.width * 2 / 5
+		s.redeemed.Resize(s.layout.beside, s.height)
+		s.available.Resize(s.width-s.layout.beside, s.height)
 		return
 	}
 	if s.height < heightForTwo {
@@ -71,9 +82,12 @@ func (s *Screen) View() string {
 	if s.layout.tabs > 0 {
 		parts = append(parts, widget.Tabs(look, s.width, s.labels(), s.at()))
 	}
-	if s.layout.below > 0 {
+	switch {
+	case s.layout.beside > 0:
+		parts = append(parts, widget.Beside(s.redeemed.View(), s.layout.beside, s.available.View()))
+	case s.layout.below > 0:
 		parts = append(parts, s.redeemed.View(), s.available.View())
-	} else {
+	default:
 		parts = append(parts, s.focused().View())
 	}
 	return display.Crop(strings.Join(parts, "\n"), s.width, s.height)
