@@ -63,8 +63,9 @@ func (a *App) point(at screen.Mouse) tea.Cmd {
 	case isTab && at.Y < top && isClick:
 		return a.selectTab(tab)
 	}
-	width, height, left, corner := a.inner(a.Top())
-	at.X, at.Y = at.X-left, at.Y-top-corner
+	f := a.frame(a.Top())
+	width, height := f.inner()
+	at.X, at.Y = at.X-f.left-f.marginX, at.Y-top-f.top-f.marginY
 	if at.X < 0 || at.X >= width || at.Y < 0 || at.Y >= height {
 		return nil
 	}

@@ -38,25 +38,82 @@ func (a *App) body() (top, height int) {
 // widthForMargin is the width from which a blank separates text from the border around it.
 const widthForMargin = 60
 
-// inner returns the size of a screen, and how far it is from the corner of the body.
-func (a *App) inner(s screen.Screen) (width, height, left, top int) {
-	_, height = a.body()
+// The least window in which a card leaves the screen below it in view, and the greatest width of a card.
+const (
+	widthForCard  = 60
+	heightForCard = 16
+	maxCard       = 90
+)
+
+// frame is where a screen with its border is in the body, and how far its inside is from the corner of that.
+type frame struct{ left, top, width, height, marginX, marginY int }
+
+func (a *App) frame(s screen.Screen) frame {
+	_, height := a.body()
+	f := frame{width: max(1, a.width), height: height}
 	if _, framed := s.(screen.Framed); framed {
-		return max(1, a.width), height, 0, 0
+		return f
 	}
-	top = widget.Corner(a.width, height)
-	width, height = widget.Inner(a.width, height)
-	if left = top; left > 0 && a.width >= widthForMargin {
-		left, width = left+1, width-2
+	if card, is := s.(screen.Card); is && a.below(s) != nil && f.width >= widthForCard && height >= heightForCard {
+		f.width = min(a.width-6, maxCard)
+		f.height = min(card.Lines(f.width-4)+2, height-2)
+		f.left, f.top = (a.width-f.width)/2, min(height/6, height-f.height)
 	}
-	return max(1, width), height, left, top
+	f.marginY = widget.Corner(f.width, f.height)
+	if f.marginX = f.marginY; f.marginX > 0 && a.width >= widthForMargin {
+		f.marginX++
+	}
+	return f
+}
+
+// inner returns the size of the screen inside.
+func (f frame) inner() (width, height int) {
+	return max(1, f.width-2*f.marginX), f.height - 2*f.marginY
+}
+
+// below returns the screen below another; nil if there is none.
+func (a *App) below(s screen.Screen) screen.Screen {
+	if at := slices.Index(a.screens, s); at > 0 {
+		return a.screens[at-1]
+	}
+	return nil
 }
 
 func (a *App) resize() {
 	for _, s := range a.screens {
-		width, height, _, _ := a.inner(s)
-		s.Resize(width, height)
+		s.Resize(a.frame(s).inner())
 	}
+}
+
+// drawn draws a screen with its border in the size of the body, and a card above the screen below it.
+func (a *App) drawn(s screen.Screen, isFocused bool) string {
+	_, height := a.body()
+	f, look := a.frame(s), a.shell.Theme
+	card, isCard := s.(screen.Card)
+	if isCard {
+		s.Resize(f.inner()) // it grows with what it says
+	}
+	view := s.View()
+	if f.marginY > 0 {
+		panel := widget.Panel{Title: s.Title(), Focused: isFocused}
+		if isCard && card.Changes() {
+			panel.Note = a.liveNote()
+		}
+		view = panel.View(look, widget.Indented(view, f.marginX-f.marginY), f.width, f.height)
+	}
+	if f.width < a.width {
+		return display.Overlay(widget.Behind(look, a.drawn(a.below(s), false)), view, f.left, f.top)
+	}
+	lines := append(strings.Split(view, "\n"), make([]string, height)...) // Crop cuts the lines
+	return strings.Join(lines[:height], "\n")
+}
+
+// liveNote says in a border that what is inside changes the live service; "" if it does not.
+func (a *App) liveNote() string {
+	if a.shell.Account.Client == nil || a.shell.Account.Profile.Sandbox {
+		return ""
+	}
+	return a.shell.Theme.Live.Render(" LIVE ")
 }
 
 // View draws everything, in exactly the size of the terminal.
@@ -65,16 +122,11 @@ func (a *App) View() string {
 		return ""
 	}
 	top, height := a.body()
-	view := a.shell.Theme.Muted.Render(display.Cut("Starting ...", a.width))
+	view := a.shell.Theme.Muted.Render(display.Cut("Starting ...", a.width)) + strings.Repeat("\n", height-1)
 	if s := a.Top(); s != nil {
-		view = s.View()
-		if _, _, left, corner := a.inner(s); corner > 0 {
-			panel := widget.Panel{Title: s.Title(), Focused: a.Overlay() == nil}
-			view = panel.View(a.shell.Theme, widget.Indented(view, left-corner), a.width, height)
-		}
+		view = a.drawn(s, a.Overlay() == nil)
 	}
-	body := append(strings.Split(view, "\n"), make([]string, height)...) // Crop cuts the lines
-	view = a.withToast(strings.Join(body[:height], "\n"), height)
+	view = a.withToast(view, height)
 	view = a.withOverlay(view, height) // above the toast, which must not hide a question
 	var lines []string
 	if top > 0 {
@@ -304,8 +356,8 @@ func (a *App) withOverlay(view string, height int) string {
 	inside := o.View(theme, width-4, height-2)
 	frame := o.Frame()
 	panel := widget.Panel{Title: o.Title(), Focused: true, Grave: frame.Grave, Bar: frame.Bar}
-	if frame.Changes && a.shell.Account.Client != nil && !a.shell.Account.Profile.Sandbox {
-		panel.Note = theme.Live.Render(" LIVE ")
+	if frame.Changes {
+		panel.Note = a.liveNote()
 	}
 	box := panel.Box(theme, widget.Indented(inside, 1), width, strings.Count(inside, "\n")+3)
 	left, above := (a.width-width)/2, (height-strings.Count(box, "\n")-1)/2

@@ -149,16 +149,18 @@ const (
 	History   ID = "property.history"
 	Restore   ID = "property.restore"
 	// In forms.
-	NextField     ID = "form.next"
-	PreviousField ID = "form.previous"
-	Submit        ID = "form.submit"
-	Editor        ID = "form.editor"
-	Cancel        ID = "form.cancel"
-	Profile       ID = "form.profile"
-	Recent        ID = "form.recent"
-	Complete      ID = "form.complete"
-	ScrollDown    ID = "form.scroll-down"
-	ScrollUp      ID = "form.scroll-up"
+	NextField      ID = "form.next"
+	PreviousField  ID = "form.previous"
+	NextChoice     ID = "form.next-choice"
+	PreviousChoice ID = "form.previous-choice"
+	Submit         ID = "form.submit"
+	Editor         ID = "form.editor"
+	Cancel         ID = "form.cancel"
+	Profile        ID = "form.profile"
+	Recent         ID = "form.recent"
+	Complete       ID = "form.complete"
+	ScrollDown     ID = "form.scroll-down"
+	ScrollUp       ID = "form.scroll-up"
 	// Where a person has to decide.
 	Yes          ID = "confirm.yes"
 	No           ID = "confirm.no"
@@ -222,6 +224,8 @@ func all() []Action {
 
 		{NextField, []string{"tab", "down"}, "Next field", "next"},
 		{PreviousField, []string{"shift+tab", "up"}, "Previous field", ""},
+		{NextChoice, []string{"down"}, "Next choice", "choose"},
+		{PreviousChoice, []string{"up"}, "Previous choice", ""},
 		{Submit, []string{"ctrl+s"}, "Save", "send"},
 		{Editor, []string{"ctrl+e"}, "Edit in $EDITOR", "editor"},
 		{Cancel, []string{"esc"}, "Cancel", "cancel"},
@@ -406,11 +410,13 @@ func (r *Registry) clashing() map[string][]ID {
 	return found
 }
 
-// isHidden tells whether a key of Back or Expired, which have others, does something else on one screen.
+// isHidden tells whether a key of an action that has others does something else on one screen.
 func isHidden(key string, id, other ID) bool {
 	both := []ID{id, other}
 	return key == "h" && slices.Contains(both, Back) && slices.Contains(both, History) ||
-		key == "e" && slices.Contains(both, Expired) && slices.Contains(both, Edit)
+		key == "e" && slices.Contains(both, Expired) && slices.Contains(both, Edit) ||
+		key == "down" && slices.Contains(both, NextChoice) && slices.Contains(both, NextField) ||
+		key == "up" && slices.Contains(both, PreviousChoice) && slices.Contains(both, PreviousField)
 }
 
 // Actions returns all actions in the order of the help.

@@ -130,7 +130,7 @@ func (f *Form) Value(name string) string { return f.entry(name).value() }
 
 func (f *Form) Set(name, value string) { f.entry(name).set(value) }
 
-// SetNote shows a styled line below a field, unless the field has problems; "" shows none.
+// SetNote shows styled lines below a field, unless the field has problems; "" shows none.
 func (f *Form) SetNote(name, note string) { f.entry(name).note = note }
 
 // Problems returns the errors shown for a field.

@@ -111,7 +111,9 @@ func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
 		wrong = append(wrong, Wrapped(f.theme.Warn, "! "+e.editor.tooMany(), space)...)
 	}
 	if len(wrong) == 0 && e.note != "" {
-		wrong = []string{display.Cut(e.note, space)}
+		for line := range strings.SplitSeq(e.note, "\n") {
+			wrong = append(wrong, display.Cut(line, space))
+		}
 	}
 	for i := range wrong {
 		wrong[i] = indent + wrong[i]

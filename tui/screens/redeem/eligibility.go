@@ -15,6 +15,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // eligibility is whether a user can redeem the perks. It is advice: only an unknown user prevents sending.
@@ -25,15 +26,25 @@ type eligibility struct {
 	unanswered bool              // asking again would give no answer either
 }
 
-// users are those whose ids begin as the one that was typed.
+// users are those whose ids begin as what was typed, and whether each can redeem the only perk.
 type users struct {
 	ids      []string
+	answers  map[string]api.Eligibility
 	unlisted bool // the service or the scope does not let this client list them
+
+	unanswered bool // as in eligibility
+}
+
+// choices are the users to choose from: those that were used recently, and others, whose ids begin as what was typed.
+type choices struct {
+	typed string
+	at    int // the one that was chosen; -1 while it is what was typed
 }
 
 const (
 	findingPause       = 200 * time.Millisecond
 	mostFound          = 10
+	mostChoices        = 5
 	typingPause        = 300 * time.Millisecond
 	eligibilityTimeout = 5 * time.Second
 	maxAnswers         = 10 // a service of an older version takes a request for each perk
@@ -61,23 +72,129 @@ func (s *Screen) typedUser() string {
 	return id
 }
 
-// findUsers asks for users whose ids begin as the typed one, once nothing was typed for a while, unless one is known.
+// findUsers asks for users whose ids begin as the typed one, once nothing was typed for a while, and whether they and
+// the recent ones can redeem the perk.
 func (s *Screen) findUsers() tea.Cmd {
 	s.users.Cancel()
-	typed := s.typedUser()
-	if typed == "" || s.users.Value.unlisted || s.restOf(typed) != "" {
+	typed, unlisted := s.typedUser(), s.users.Value.unlisted
+	recent := s.recentFrom(s.choices.typed)
+	if s.Form() == nil || s.shell.Account.Client == nil || s.whyOtherAccount() != "" || typed == "" && len(recent) == 0 {
 		return nil
 	}
+	var perk string
+	// the first question shows whether the service answers any
+	if len(s.perks) == 1 && !s.unanswered && (typed == "" || s.eligibility.Has) {
+		perk = s.perks[0].ID
+	}
 	return s.users.LoadAfter(findingPause, func(ctx context.Context, c *client.Client) (found users, err error) {
-		page, err := c.Users(ctx, api.UserFilter{Prefix: typed}, client.ListOptions{Page: 1, PerPage: mostFound})
-		for _, user := range page.Data {
-			found.ids = append(found.ids, user.ID)
+		found.unlisted = unlisted
+		if typed != "" && !unlisted {
+			page, err := c.Users(ctx, api.UserFilter{Prefix: typed}, client.ListOptions{Page: 1, PerPage: mostFound})
+			for _, user := range page.Data {
+				found.ids = append(found.ids, user.ID)
+			}
+			if err != nil && !errors.As(err, new(*client.Error)) {
+				return found, err
+			}
+			found.unlisted = screen.IsLacking(err)
 		}
-		if errors.As(err, new(*client.Error)) {
-			return users{unlisted: screen.IsLacking(err)}, nil
+		var pairs []api.Pair
+		for _, id := range chosenFrom(recent, found.ids) {
+			if id != typed && perk != "" { // about that one checkEligibility asks
+				pairs = append(pairs, api.Pair{PerkID: perk, UserID: id})
+			}
 		}
-		return found, err
+		if len(pairs) == 0 {
+			return found, nil
+		}
+		answers, err := c.Eligibilities(ctx, pairs)
+		found.unanswered = screen.IsLacking(err) // other errors are no reason to lose the list
+		found.answers = map[string]api.Eligibility{}
+		for _, answer := range answers {
+			found.answers[answer.UserID] = answer
+		}
+		return found, nil
 	})
+}
+
+// chosenFrom is the first of both, without what is there twice.
+func chosenFrom(recent, others []string) (ids []string) {
+	for _, id := range slices.Concat(recent, others) {
+		if len(ids) < mostChoices && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// recentFrom is the recent users whose ids begin so.
+func (s *Screen) recentFrom(typed string) []string {
+	return slices.DeleteFunc(slices.Clone(s.recent), func(id string) bool { return !strings.HasPrefix(id, typed) })
+}
+
+// userTyped asks about the user that was typed.
+func (s *Screen) userTyped() tea.Cmd {
+	s.choices = choices{typed: strings.TrimSpace(s.fields.Value(userField)), at: -1}
+	return tea.Batch(s.checkEligibility(), s.findUsers())
+}
+
+// toChoose is the users to choose from while the keyboard is at the user; nil if that is the only one.
+func (s *Screen) toChoose() []string {
+	if form := s.Form(); form == nil || form.Focus() != userField {
+		return nil
+	}
+	typed := s.choices.typed
+	found := slices.DeleteFunc(slices.Clone(s.users.Value.ids), func(id string) bool {
+		return typed == "" || !strings.HasPrefix(id, typed)
+	})
+	ids := slices.DeleteFunc(chosenFrom(s.recentFrom(typed), found), func(id string) bool {
+		answer, known := s.users.Value.answers[id]
+		return known && whyNotEligible(answer) == noSuchUser // a recent one that was deleted
+	})
+	if len(ids) == 1 && ids[0] == s.fields.Value(userField) {
+		return nil
+	}
+	return ids
+}
+
+// choose fills in the next user, or the one before; before the first is what was typed.
+func (s *Screen) choose(step int) tea.Cmd {
+	ids := s.toChoose()
+	s.choices.at = (s.choices.at+1+step+len(ids)+1)%(len(ids)+1) - 1
+	id := s.choices.typed
+	if s.choices.at >= 0 {
+		id = ids[s.choices.at]
+	}
+	s.fields.Set(userField, id)
+	return s.checkEligibility()
+}
+
+// drawnChoices is a line for each user to choose from, with whether they can redeem.
+func (s *Screen) drawnChoices() string {
+	look, ids := s.shell.Theme, s.toChoose()
+	widest := 0
+	for _, id := range ids {
+		widest = max(widest, min(display.Width(display.Line(id)), 40))
+	}
+	lines := make([]string, len(ids))
+	for i, id := range ids {
+		mark, style := "  ", look.Text
+		if id == s.fields.Value(userField) {
+			mark, style = "▸ ", look.Strong
+		}
+		lines[i] = style.Render(mark + display.Pad(display.Cut(display.Line(id), widest), widest))
+		words, tone := "", theme.Good
+		if answer, known := s.users.Value.answers[id]; known && answer.Eligible {
+			words = canRedeem
+		} else if known {
+			words, tone = whyNotEligible(answer), theme.Warning
+		}
+		if said, in := s.verdict(); id == s.fields.Value(userField) && said != "" {
+			words, tone = said, in
+		}
+		lines[i] += "  " + look.In(tone).Render(words)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // isUnknown tells whether the service has said that there is no such user.
@@ -131,6 +248,8 @@ func (s *Screen) answers() []api.Eligibility {
 	return nil
 }
 
+const canRedeem = "✓ can redeem"
+
 // whyNotEligible says in a few words why a user cannot redeem; "" if they can.
 func whyNotEligible(e api.Eligibility) string {
 	refusal := e.Refusal()
@@ -170,7 +289,7 @@ func (s *Screen) verdict() (words string, tone theme.Tone) {
 	case all == 0:
 		return "", theme.Plain
 	case all == 1 && able == 1:
-		return "✓ can redeem", theme.Good
+		return canRedeem, theme.Good
 	case all == able && all < len(s.perks):
 		return fmt.Sprintf("✓ can redeem the first %d", all), theme.Good
 	case all == able:
@@ -199,13 +318,17 @@ func (s *Screen) restOf(typed string) string {
 	return ""
 }
 
-// advice is the verdict as it is drawn below the fields.
+// advice is the verdict as it is drawn below the user, or the users to choose from.
 func (s *Screen) advice() string {
 	words, tone := s.verdict()
-	if words == noSuchUser && s.fields.Completion() != "" { // the id is half typed
-		return ""
+	choices := s.drawnChoices()
+	if words == noSuchUser && (choices != "" || s.fields.Completion() != "") { // the id is half typed
+		words = ""
 	}
-	return s.shell.Theme.In(tone).Render(words)
+	if words = s.shell.Theme.In(tone).Render(words); choices != "" && len(s.perks) == 1 {
+		return choices // which say it
+	}
+	return widget.Joined("\n", choices, words)
 }
 
 // handleRecent keeps the recent users, and lets one be chosen into the form if that was asked for.
@@ -217,7 +340,7 @@ func (s *Screen) handleRecent(recent screen.Recent) tea.Cmd {
 	s.recent, s.picking = recent.IDs, false
 	switch {
 	case !picks:
-		return nil
+		return s.findUsers()
 	case len(recent.IDs) == 0:
 		return screen.Tell(screen.Note, "No recent users.")
 	}
@@ -226,6 +349,6 @@ func (s *Screen) handleRecent(recent screen.Recent) tea.Cmd {
 			return nil
 		}
 		s.fields.Set(userField, recent.IDs[index])
-		return s.checkEligibility()
+		return s.userTyped()
 	}})
 }

@@ -270,6 +270,26 @@ var flows = map[string]string{
 		right      => alice▏ | ✓ can redeem | ≠ (2)
 		"2"        => alice2▏ | ✓ can redeem`,
 
+	"a half-known user is chosen from those whose ids begin so": `
+		imported: alice2
+		elsewhere: last
+		open: last
+		"ali"      => alice already redeemed | alice2 sold out | ↓ choose | ≠ no such user
+		down       => ▸ alice
+		form: user_id=alice
+		down       => ▸ alice2
+		form: user_id=alice2
+		down       => ≠ ▸
+		form: user_id=ali
+		up         => ▸ alice2
+		tab        => > Metadata | ≠ ▸
+		esc y
+		open: coffee
+		"ali"      => alice ✓ can redeem | alice2 ✓ can redeem
+		down down ctrl+s => Redeem for alice2?
+		y          => [redeemed] Coffee for two
+		got: coffee key-1 for alice2`,
+
 	"an unknown user is refused before the question": `
 		open: coffee
 		"ali"      => ali▏(ce)

@@ -54,13 +54,15 @@ type Screen struct {
 	unanswered  bool     // the service or the scope does not let this client ask for eligibility
 	recent      []string // ids of users
 	users       *screen.Loader[users]
+	choices     choices
 	picking     bool // the recent users are chosen from once they are read
 
 	width, height int
 	cursor        int           // the result that actions are about
 	table         *widget.Table // of several results, as drawn last
 	tableTop      int           // the line on which it begins
-	scroll, aside widget.Scroll // of the results, and of the other panel
+	formTop       int           // that of the form
+	scroll, aside widget.Scroll // of the results, and of what is below the form
 }
 
 func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
@@ -71,7 +73,7 @@ func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 		eligibility: screen.NewLoader[eligibility](shell),
 		users:       screen.NewBackgroundLoader[users](shell),
 	}
-	s.fields = newFields(shell.Theme, route.UserID, s.restOf)
+	s.fields, s.choices = newFields(shell.Theme, route.UserID, s.restOf), choices{at: -1}
 	for _, perk := range route.Perks {
 		if !slices.ContainsFunc(s.perks, func(p api.Perk) bool { return p.ID == perk.ID }) {
 			s.perks = append(s.perks, perk)
@@ -94,14 +96,14 @@ func (s *Screen) Watches(event api.Event) bool {
 func (s *Screen) WatchesWhileTyping() bool { return true }
 
 func (s *Screen) Title() string {
+	if s.Form() == nil {
+		return "Results for " + s.sub.request.UserID
+	}
 	if len(s.perks) == 1 {
 		return "Redeem " + s.perks[0].Title
 	}
 	return "Redeem " + display.Plural(len(s.perks), "perk", "perks")
 }
-
-// Framed says that the screen draws its own panels.
-func (s *Screen) Framed() {}
 
 // Init loads no perks: they came with the route.
 func (s *Screen) Init() tea.Cmd {
@@ -124,8 +126,11 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	if cmd, ended := s.decider.Handle(msg); ended || cmd != nil {
 		return cmd
 	}
+	isFirst := !s.eligibility.Has
 	if next, changed := s.eligibility.Handle(msg); next != nil || changed {
-		s.unanswered = s.unanswered || s.eligibility.Value.unanswered
+		if s.unanswered = s.unanswered || s.eligibility.Value.unanswered; isFirst && changed && !s.unanswered {
+			next = tea.Batch(next, s.findUsers())
+		}
 		switch {
 		case !changed || len(s.answers()) == 0:
 		case !s.isUnknown():
@@ -136,6 +141,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return next
 	}
 	if next, changed := s.users.Handle(msg); next != nil || changed {
+		s.unanswered = s.unanswered || s.users.Value.unanswered
 		return next
 	}
 	switch msg := msg.(type) {
@@ -143,7 +149,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		s.asking = false
 		s.fields.keepOneBlankRow()
 		if msg.Field == userField {
-			return tea.Batch(s.checkEligibility(), s.findUsers())
+			return s.userTyped()
 		}
 		return nil
 	case screen.Reconnected:
@@ -156,7 +162,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case screen.Recent:
 		return s.handleRecent(msg)
 	case screen.Changed:
-		return s.checkEligibility()
+		return tea.Batch(s.checkEligibility(), s.findUsers())
 	case screen.Decided:
 		s.handleDecision(msg.Record)
 		return nil
@@ -208,8 +214,13 @@ func (s *Screen) formOffers(submit actions.Offer) (offers []actions.Offer) {
 	if s.fields.Completion() != "" {
 		offers = []actions.Offer{{ID: actions.Complete, Do: func() tea.Cmd {
 			s.fields.Set(userField, s.fields.Value(userField)+s.fields.Completion())
-			return s.checkEligibility()
+			return s.userTyped()
 		}}}
+	}
+	if len(s.toChoose()) > 0 {
+		offers = append(offers,
+			actions.Offer{ID: actions.NextChoice, Do: func() tea.Cmd { return s.choose(1) }},
+			actions.Offer{ID: actions.PreviousChoice, Do: func() tea.Cmd { return s.choose(-1) }})
 	}
 	return append(offers, []actions.Offer{
 		submit,
@@ -291,7 +302,7 @@ func (s *Screen) reopenForm() tea.Cmd {
 		s.fields = newFields(s.shell.Theme, "", s.restOf)
 	}
 	s.editing = true
-	return nil
+	return s.userTyped()
 }
 
 func (s *Screen) Unsaved() string {

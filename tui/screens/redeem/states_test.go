@@ -295,8 +295,7 @@ func TestTypedTextRunsNoActions(t *testing.T) {
 
 func TestTheMouseChoosesAFieldAndScrolls(t *testing.T) {
 	d := state{perks: []api.Perk{coffee()}}.start(t)
-	d.Screen()
-	d.Send(tea.MouseMsg{Action: tea.MouseActionPress, Button: tea.MouseButtonLeft, X: 4, Y: 2 + 1})
+	d.Play("click: Metadata")
 	if focus := d.App.Top().Form().Focus(); focus != "metadata" {
 		t.Errorf("the click focused %s", focus)
 	}

@@ -28,140 +28,97 @@ type line struct {
 
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
-const (
-	minWidthBeside = 100 // for two panels side by side
-	minWidthMargin = 60  // for a blank between border and text
-	minAside       = 4   // the least height of the panel below another
-)
+// Changes says that the screen redeems.
+func (s *Screen) Changes() bool { return true }
 
-// margin is how far the inside of a panel is from its corner.
-func (s *Screen) margin() (left, top int) {
-	top = widget.Corner(s.width, s.height)
-	if s.width >= minWidthMargin {
-		left = top
+// Lines returns how many lines the screen fills at a width.
+func (s *Screen) Lines(width int) int {
+	if s.Form() == nil {
+		return len(s.resultLines(width, unbounded))
 	}
-	return left + top, top
+	above, below := s.around(width)
+	return len(above) + s.formHeight(width) + len(below)
 }
 
-// View draws the form or the results, and beside or below it what they are about.
+// View draws the form between what it is about and more of that, or the results.
 func (s *Screen) View() string {
+	if s.Form() == nil {
+		s.scroll.Resize(s.width, s.height)
+		s.scroll.Set(s.resultLines(s.width, s.height))
+		return s.scroll.View()
+	}
 	s.fields.SetTheme(s.shell.Theme)
-	left, top := s.margin()
-	if s.width >= minWidthBeside {
-		width := s.width * 3 / 5
-		return widget.Beside(s.mainPanel(width, s.height), width, s.asidePanel(s.width-width, s.height))
+	above, below := s.around(s.width)
+	form := min(s.formHeight(s.width), s.height)
+	if len(above)+form+min(len(below), leastBelow) > s.height {
+		above = nil
 	}
-	inside, borders := s.width-2*left, 2*top
-	aside := len(s.draw(s.asideLines(), inside)) + borders
-	var height int
-	if form := s.Form(); form != nil {
-		height = s.height - min(aside, s.height-max(4+top, min(s.formHeight(inside)+borders, (s.height+1)/2)))
-	} else {
-		height = s.height - min(aside, s.height-len(s.resultLines(inside, s.height))-borders)
+	s.formTop = len(above)
+	if s.height-len(above)-form < min(len(below), leastBelow) {
+		below, form = nil, s.height-len(above)
 	}
-	if least := 1 + top*(minAside-1); s.height-height < least || height < 1 {
-		return s.mainPanel(s.width, s.height)
+	lines := append(above, s.fields.View(s.width, form))
+	if len(below) > 0 {
+		s.aside.Resize(s.width, s.height-len(above)-form)
+		s.aside.Set(below)
+		lines = append(lines, s.aside.View())
 	}
-	return s.mainPanel(s.width, height) + "\n" + s.asidePanel(s.width, s.height-height)
+	return strings.Join(lines, "\n")
 }
 
-// panel draws a panel around lines, which the scroll may cut, or the lines alone where there is no space for borders.
-func (s *Screen) panel(p widget.Panel, width, height int, inside func(width, height int) (view string,
-	bar widget.Bar)) string {
-	left, top := s.margin()
-	view, bar := inside(max(1, width-2*left), max(1, height-2*top))
-	if top == 0 {
-		return display.Crop(view, width, height)
-	}
-	p.Bar = bar
-	return p.Box(s.shell.Theme, widget.Indented(view, left-top), width, height)
-}
+// unbounded is a height in which everything fits.
+const unbounded = 1000
 
-func (s *Screen) mainPanel(width, height int) string {
-	p := widget.Panel{Title: s.Title(), Focused: true}
-	if s.Form() != nil {
-		return s.panel(p, width, height, s.drawForm)
-	}
-	p.Title = "Results for " + s.sub.request.UserID
-	if all := len(s.sub.items); all > 1 {
-		p.Foot = fmt.Sprintf("%d of %d", min(s.cursor, all-1)+1, all)
-	}
-	return s.panel(p, width, height, func(width, height int) (string, widget.Bar) {
-		s.scroll.Resize(width, height)
-		s.scroll.Set(s.resultLines(width, height))
-		return s.scroll.View(), s.scroll.Bar()
-	})
-}
+// leastBelow is how many lines there must be to draw what is below the form.
+const leastBelow = 2
 
-func (s *Screen) asidePanel(width, height int) string {
-	p := widget.Panel{Title: display.Plural(len(s.perks), "perk", "perks")}
-	switch {
-	case s.Form() != nil && s.sub != nil:
-		p.Title = "Results for " + s.sub.request.UserID
-	case s.Form() == nil:
-		p.Title = "Perk " + s.chosen().perk.ID
+// around is what is above and below the form: the perk and all that a user may ask about it, or all perks, or the
+// outcomes so far.
+func (s *Screen) around(width int) (above, below []string) {
+	if s.sub != nil || len(s.perks) != 1 {
+		return nil, append([]string{""}, s.draw(s.lines(), width)...)
 	}
-	return s.panel(p, width, height, func(width, height int) (string, widget.Bar) {
-		lines := s.draw(s.asideLines(), width)
-		s.aside.Resize(width, height)
-		s.aside.Set(lines)
-		return s.aside.View(), s.aside.Bar()
-	})
-}
-
-// asideLines is the outcomes so far, or the perks; of a single one all that a user may ask.
-func (s *Screen) asideLines() []line {
-	var lines []line
-	var perk api.Perk
-	switch {
-	case s.Form() == nil:
-		perk = s.chosen().perk
-		lines = s.about(perk)
-	case s.sub == nil && len(s.perks) == 1:
-		perk, lines = s.perks[0], s.lines()
-	default:
-		return s.lines()
-	}
+	perk, look := s.perks[0], s.shell.Theme
+	lines := append([]line{{}}, s.summary()...)
 	if perk.Terms != nil {
-		lines = append(lines, styled(s.shell.Theme.Text, 0, "Terms: "+*perk.Terms))
+		lines = append(lines, styled(look.Text, 0, "Terms: "+*perk.Terms))
 	}
 	if perk.Description != "" {
-		lines = append(lines, styled(s.shell.Theme.Text, 0, perk.Description))
+		lines = append(lines, styled(look.Text, 0, perk.Description))
 	}
-	return lines
+	lines = append(lines, s.destined())
+	return append(s.draw(s.about(perk)[1:], width), ""), s.draw(lines, width) // the title is in the border
 }
 
+// destined says where what is redeemed is sent.
+func (s *Screen) destined() line { return styled(s.shell.Theme.Muted, 0, "At "+destination(s.profile)) }
+
+// formHeight returns how many lines the form has, with one for the verdict.
 func (s *Screen) formHeight(width int) int {
-	s.fields.SetNote(userField, "")
-	s.fields.View(width, 1000)
+	s.fields.SetNote(userField, cmp.Or(s.advice(), " "))
+	s.fields.View(width, unbounded)
 	lines := 0
 	for known := true; known; lines++ {
 		_, known = s.fields.FieldAt(lines)
 	}
-	return lines // one more, for the verdict
-}
-
-func (s *Screen) drawForm(width, height int) (string, widget.Bar) {
-	s.fields.SetNote(userField, s.advice())
-	return s.fields.View(width, height), widget.Bar{}
+	return lines - 1
 }
 
 // mouse scrolls with the wheel, and chooses the field or the result that is clicked.
 func (s *Screen) mouse(msg screen.Mouse) {
-	_, top := s.margin()
-	form, y := s.Form(), msg.Y-top
+	form := s.Form()
 	switch {
 	case form != nil && msg.Wheel != "":
 		s.aside.Do(msg.Wheel)
 	case form != nil:
-		if field, ok := form.FieldAt(y); ok {
+		if field, ok := form.FieldAt(msg.Y - s.formTop); ok {
 			form.FocusIndex(field)
 		}
 	case msg.Wheel != "":
 		s.move(msg.Wheel)
 	case s.table != nil:
 		above, _ := s.scroll.More()
-		if row, ok := s.table.RowAt(y + above - s.tableTop); ok {
+		if row, ok := s.table.RowAt(msg.Y + above - s.tableTop); ok {
 			s.cursor = row
 		}
 	}
@@ -213,7 +170,7 @@ func (s *Screen) lines() []line {
 			}
 			lines = append(lines, about...)
 		}
-		return append(lines, styled(look.Muted, 0, "At "+destination(s.profile)))
+		return append(lines, s.destined())
 	}
 	for _, i := range s.sub.items {
 		lines = append(lines, s.detail(i)...)
@@ -347,6 +304,9 @@ func (s *Screen) AccessibleText() string {
 	}
 	if form := s.Form(); form != nil {
 		parts = append(parts, form.AccessibleText())
+		if choices := s.drawnChoices(); choices != "" {
+			parts = append(parts, "Users to choose from:", ansi.Strip(choices))
+		}
 		if words, tone := s.verdict(); tone != theme.Good && words != "" {
 			parts = append(parts, display.Line(s.eligibility.Value.userID)+": "+words)
 		}
@@ -387,11 +347,8 @@ func (s *Screen) move(id actions.ID) tea.Cmd {
 	case to != s.cursor:
 		s.cursor = to
 		s.scroll.Do(actions.Top)
-		s.aside.Do(actions.Top)
-	case above+below > 0:
-		s.scroll.Do(id)
 	default:
-		s.aside.Do(id)
+		s.scroll.Do(id)
 	}
 	return nil
 }
