@@ -65,9 +65,10 @@ func (r *redeemed) Close() {
 	r.Redemptions.Close()
 }
 
-// note says what the columns leave out of the redemption under the cursor, and what was refused.
+// note says what the columns leave out of the redemption under the cursor, which is not read aloud twice, and what was
+// refused.
 func (r *redeemed) note() string {
-	if !r.isTall || r.Current() == nil {
+	if !r.isTall || r.shell.Command != nil || r.Current() == nil {
 		return r.refusals()
 	}
 	of := r.Current()
