@@ -68,6 +68,7 @@ func (l *List[F, T]) View() string {
 		inside = widget.Notice(look, kind, title, advice, innerWidth, innerHeight-len(below))
 	} else {
 		l.table.SetTheme(look)
+		l.table.Rest(l.unfocused)
 		inside = l.dimmed(l.table.View())
 	}
 	if len(below) > 0 {

@@ -25,6 +25,12 @@ func TestContrast(t *testing.T) {
 			"the live badge":    {p.onBadge, p.bad},
 			"the sandbox badge": {p.onBadge, p.good},
 		}
+		if name != HighContrast {
+			for role, colour := range map[string]string{"good": p.good, "warn": p.warn, "accent": p.accent} {
+				pairs[role+" in the selected row"] = [2]string{colour, p.selected}
+				pairs[role+" in a resting row"] = [2]string{colour, p.input}
+			}
+		}
 		for _, background := range behind {
 			for role, colour := range map[string]string{"text": p.text, "muted": p.muted, "heading": p.heading,
 				"accent": p.accent, "good": p.good, "warn": p.warn, "bad": p.bad, "match": p.match} {

@@ -24,6 +24,7 @@ type Theme struct {
 	Heading  lipgloss.Style // names of columns and parts
 	Accent   lipgloss.Style // where the keyboard is
 	Selected lipgloss.Style // the row under the cursor, which has a mark too
+	Resting  lipgloss.Style // the same of a list that does not have the keyboard
 	Match    lipgloss.Style // the part of a text that was searched for
 	Input    lipgloss.Style // a field to type in; underline it if it has no background
 	Editing  lipgloss.Style // the one that has the keyboard
@@ -105,6 +106,7 @@ func New(name Name, profile termenv.Profile) *Theme {
 		Heading:  in(p.heading).Bold(true),
 		Accent:   in(p.accent).Bold(true),
 		Selected: coloured(r.NewStyle().Bold(true), p.onSelected, p.selected).Reverse(colourless),
+		Resting:  coloured(r.NewStyle(), p.onInput, p.input),
 		Match:    in(p.match).Bold(true),
 		Input:    coloured(r.NewStyle(), p.onInput, p.input),
 		Editing:  coloured(r.NewStyle(), p.onInput, p.editing),
@@ -152,6 +154,17 @@ const (
 func (t *Theme) In(tone Tone) *lipgloss.Style {
 	return [...]*lipgloss.Style{Plain: &t.Text, Quiet: &t.Muted, Good: &t.Good, Warning: &t.Warn, Bad: &t.Bad,
 		Info: &t.Info}[tone]
+}
+
+// InRow returns the style of a tone in a row that has its own. Where there are few colours, or the contrast would be
+// low, it is that of the row: the word and the mark say the same.
+func (t *Theme) InRow(row *lipgloss.Style, tone Tone) *lipgloss.Style {
+	isClear := tone == Good || tone == Warning || tone == Info
+	if !isClear || t.Name == HighContrast || t.Profile == termenv.ANSI || !t.Colours() {
+		return row
+	}
+	style := row.Foreground(t.In(tone).GetForeground())
+	return &style
 }
 
 // palette is the colours of a theme, as #RRGGBB; "" is the colour of the terminal.

@@ -47,6 +47,7 @@ type Table struct {
 	sorted        int // the column that the rows are sorted by; -1 if none
 	descending    bool
 	words         []string // that are highlighted, in lower case
+	isResting     bool     // something else has the keyboard
 }
 
 func NewTable(theme *theme.Theme, columns ...Column) *Table {
@@ -54,6 +55,9 @@ func NewTable(theme *theme.Theme, columns ...Column) *Table {
 }
 
 func (t *Table) SetTheme(theme *theme.Theme) { t.theme = theme }
+
+// Rest says whether something else has the keyboard.
+func (t *Table) Rest(is bool) { t.isResting = is }
 
 // Forget lets the columns become as narrow as the next rows are.
 func (t *Table) Forget() { clear(t.content) }
@@ -312,8 +316,11 @@ func (t *Table) View() string {
 		if i == t.cursor {
 			style, marks[0] = &t.theme.Selected, '>'
 		}
+		if i == t.cursor && t.isResting {
+			style = &t.theme.Resting
+		}
 		tones := row.Tones
-		if row.Muted || i == t.cursor {
+		if row.Muted {
 			tones = nil
 		}
 		lines = append(lines, t.styled(style, string(marks), t.shortened(row.Cells, widths), tones, widths))
@@ -348,7 +355,7 @@ func (t *Table) styled(style *lipgloss.Style, marks string, cells []string, tone
 	switch style {
 	case &t.theme.Text:
 		match = func(text string) string { return t.theme.Match.Render(text) }
-	case &t.theme.Selected:
+	case &t.theme.Selected, &t.theme.Resting:
 		match = func(text string) string { return underlined(style.Render(text)) }
 	}
 	var out, line strings.Builder // line is what has the style of the row
@@ -377,7 +384,11 @@ func (t *Table) styled(style *lipgloss.Style, marks string, cells []string, tone
 		switch {
 		case i < len(tones) && tones[i] != theme.Plain:
 			flush()
-			out.WriteString(render(t.theme.In(tones[i]), cell))
+			tone := t.theme.In(tones[i])
+			if style == &t.theme.Selected || style == &t.theme.Resting {
+				tone = t.theme.InRow(style, tones[i])
+			}
+			out.WriteString(render(tone, cell))
 		case match != nil && t.columns[i].Matches && len(t.words) > 0:
 			rest := 0
 			for _, found := range t.matches(cell) {
