@@ -25,10 +25,11 @@ func TestContrast(t *testing.T) {
 			"the live badge":    {p.onBadge, p.bad},
 			"the sandbox badge": {p.onBadge, p.good},
 		}
-		if name != HighContrast {
-			for role, colour := range map[string]string{"good": p.good, "warn": p.warn, "accent": p.accent} {
-				pairs[role+" in the selected row"] = [2]string{colour, p.selected}
-				pairs[role+" in a resting row"] = [2]string{colour, p.input}
+		for role, colour := range map[string]string{"good": p.good, "warn": p.warn, "accent": p.accent} {
+			for _, row := range []string{p.selected, p.input} {
+				if got := contrast(t, termenv.TrueColor, colour, row); got < 4.5 && name != HighContrast {
+					t.Errorf("%s, %s in a row of %s has a contrast of %.2f to 1", name, role, row, got)
+				}
 			}
 		}
 		for _, background := range behind {

@@ -156,11 +156,11 @@ func (t *Theme) In(tone Tone) *lipgloss.Style {
 		Info: &t.Info}[tone]
 }
 
-// InRow returns the style of a tone in a row that has its own. Where there are few colours, or the contrast would be
-// low, it is that of the row: the word and the mark say the same.
+// InRow returns the style of a tone in a row that has its own. Where the contrast would be low it is that of the row:
+// with few colours, and for what is bad. The word and the mark say the same.
 func (t *Theme) InRow(row *lipgloss.Style, tone Tone) *lipgloss.Style {
 	isClear := tone == Good || tone == Warning || tone == Info
-	if !isClear || t.Name == HighContrast || t.Profile == termenv.ANSI || !t.Colours() {
+	if !isClear || t.Name == HighContrast || t.Profile != termenv.TrueColor {
 		return row
 	}
 	style := row.Foreground(t.In(tone).GetForeground())
