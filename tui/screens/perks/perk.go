@@ -34,6 +34,8 @@ type Detail struct {
 	then       actions.ID // is done as soon as it can be; "" for nothing
 	reads      int        // how often something was read
 	remembered bool       // among those that were opened last
+	made       *made      // shown once it was read
+	madeTop    int        // the line on which it begins; -1 while it is not shown
 	scroll     widget.Scroll
 	facts      []string // cached: wrapping long texts for each frame is too slow
 	of         factsOf
@@ -52,6 +54,7 @@ type factsOf struct {
 // NewDetail makes the screen. It shows the perk as the list has it until it is read.
 func NewDetail(shell *screen.Shell, route screen.ToPerk) *Detail {
 	s := &Detail{known: route.Known, user: route.UserID, then: route.Then,
+		made: newMade(shell, route.ID),
 		read: screen.NewLoader[api.Perk](shell), stock: screen.NewBackgroundLoader[api.PerkStock](shell),
 		change: stockChange{sender: screen.NewSender[operation.ChangingStock](shell)}}
 	s.Editor = record.NewEditor(shell, kind, route.ID, s, func(string) {})
@@ -81,6 +84,7 @@ func (s *Detail) Title() string {
 func (s *Detail) Init() tea.Cmd {
 	id := s.ID
 	read := s.read.Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) })
+	read = tea.Batch(read, s.made.Init())
 	if c := s.Shell.Account.Client; c == nil || c.Lacks(api.ScopePerksWrite) {
 		return read
 	}
@@ -100,9 +104,13 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	case screen.Revealed:
 		return s.reload()
 	case screen.Mouse:
-		if s.Page() == record.Viewing && msg.Wheel != "" {
-			return s.move(msg.Wheel)
-		}
+		return s.mouse(msg)
+	case screen.Edited: // only the record has a form
+		return s.Editor.Update(msg)
+	}
+	made, decided := s.made.update(msg)
+	if cmd = tea.Batch(cmd, made); decided {
+		return tea.Batch(cmd, s.Init()) // its stock
 	}
 	if sent, mine := s.change.sender.Handle(msg); mine {
 		return s.handleStock(sent)
@@ -130,6 +138,25 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmd, s.doThen())
 }
 
+// mouse scrolls, and gives the keyboard to what is clicked on.
+func (s *Detail) mouse(at screen.Mouse) tea.Cmd {
+	isList := s.madeTop >= 0 && at.Y >= s.madeTop
+	switch {
+	case s.Page() != record.Viewing:
+		return nil
+	case at.Wheel == "":
+		s.made.take(isList)
+	}
+	if isList {
+		at.Y -= s.madeTop
+		return s.made.Redemptions.Update(at)
+	}
+	if at.Wheel == "" {
+		return nil
+	}
+	return s.move(at.Wheel)
+}
+
 // doThen does what the screen was opened for, once that is possible or it is known why it is not.
 func (s *Detail) doThen() tea.Cmd {
 	failed := s.stock.Err != nil && !s.stock.Busy() || s.Record.Err != nil && !s.Record.Busy()
@@ -145,6 +172,13 @@ func (s *Detail) Close() {
 	s.Editor.Close()
 	s.read.Cancel()
 	s.stock.Cancel()
+	s.made.Close()
+}
+
+// Watches tells whether an event is about the perk, or about a redemption of it.
+func (s *Detail) Watches(event api.Event) bool {
+	isMade := event.Redemption != nil && event.Redemption.PerkID == s.ID
+	return s.Editor.Watches(event) || isMade && s.Page() == record.Viewing
 }
 
 func (s *Detail) Unsaved() string {
@@ -154,7 +188,7 @@ func (s *Detail) Unsaved() string {
 	case s.change.isInDoubt():
 		return "It is unknown whether the stock of " + name + " was changed. You could not retry safely."
 	}
-	return s.Editor.Unsaved()
+	return cmp.Or(s.made.decider.Unsaved(), s.Editor.Unsaved())
 }
 
 func (s *Detail) isGone() bool { return client.IsNotFound(s.read.Err) }
@@ -162,6 +196,13 @@ func (s *Detail) isGone() bool { return client.IsNotFound(s.read.Err) }
 func (s *Detail) Offers() []actions.Offer {
 	if s.Page() != record.Viewing {
 		return s.Editor.Offers()
+	}
+	tab := actions.Offer{ID: actions.NextTab, Hint: "redemptions",
+		Why: actions.WhyIf(!s.made.Has(), "Its redemptions are not known here."),
+		Do:  func() tea.Cmd { return s.made.take(!s.made.hasKeys) }}
+	if s.made.hasKeys {
+		tab.Hint = "perk"
+		return s.made.offers(s.perkTitle(), tab)
 	}
 	open, address := "", s.address()
 	if address == "" {
@@ -172,7 +213,7 @@ func (s *Detail) Offers() []actions.Offer {
 	why := s.whyNoEdit()
 	return slices.Concat([]actions.Offer{{ID: actions.Redeem, Why: s.whyNotRedeem(), Do: func() tea.Cmd {
 		return s.Shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}, UserID: s.user})
-	}}}, s.CheckOffers(), s.Offer([]actions.Offer{
+	}}, tab}, s.CheckOffers(), s.Offer([]actions.Offer{
 		{ID: actions.Edit, Why: why, Hint: "edit", Do: func() tea.Cmd { return s.StartEdit(kind.Fields()[0].Name) }},
 	}...), s.stockOffers(), s.Offer([]actions.Offer{
 		{ID: actions.History, Why: cmp.Or(s.whyNoHistory(), s.whyNoStock()), Do: s.OpenHistory},
@@ -247,6 +288,9 @@ func (s *Detail) AccessibleText() string {
 	if s.Page() != record.Viewing {
 		return s.Editor.AccessibleText()
 	}
+	if s.made.hasKeys {
+		return s.made.AccessibleText()
+	}
 	perk := s.perk()
 	if perk == nil {
 		return widget.AccessibleNotice(s.placeholder())
@@ -269,9 +313,15 @@ func (s *Detail) View() string {
 		kind, title, advice := s.placeholder()
 		return widget.Notice(s.Shell.Theme, kind, title, advice, s.Width, s.Height)
 	}
-	lines := append(s.layOut(), strings.Split(s.scroll.View(), "\n")...)
-	if s.Height >= heightForStatus {
-		lines = append(lines, s.statusLine())
+	lines := s.layOut()
+	if s.madeTop != 0 {
+		lines = append(lines, strings.Split(s.scroll.View(), "\n")...)
+		if s.Height >= heightForStatus {
+			lines = append(lines, s.statusLine())
+		}
+	}
+	if s.madeTop >= 0 {
+		lines = append(lines, s.made.View())
 	}
 	return display.Crop(strings.Join(lines, "\n"), s.Width, s.Height)
 }
@@ -296,11 +346,22 @@ func (s *Detail) layOut() (problem []string) {
 	if s.Height >= heightForStatus {
 		height--
 	}
-	s.scroll.Resize(s.Width, height)
 	validity := list.Validity(perk, s.Shell.Now())
 	if of := (factsOf{s.Record.At, s.known, s.reads, validity, s.Width, s.Shell.Theme}); s.of != of {
 		s.facts, s.of = s.drawFacts(perk, of), of
 	}
+	s.madeTop = -1
+	switch left := height - len(s.facts); {
+	case !s.made.Has():
+	case left >= leastMade:
+		height = len(s.facts)
+		s.madeTop = s.Height - left
+		s.made.Resize(s.Width, left)
+	case s.made.hasKeys:
+		s.madeTop, problem = 0, nil
+		s.made.Resize(s.Width, s.Height)
+	}
+	s.scroll.Resize(s.Width, height)
 	s.scroll.Set(s.facts)
 	return problem
 }
