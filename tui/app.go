@@ -204,6 +204,8 @@ func (a *App) dispatch(msg tea.Msg) tea.Cmd {
 			a.status.shown = nil
 		}
 		return nil
+	case second:
+		return a.countDown(msg)
 	case ping:
 		return a.ping(msg)
 	case pong:

@@ -59,7 +59,9 @@ func TestServiceGoesOfflineAndComesBack(t *testing.T) {
 	}))
 	offline.Store(true)
 	d.Open(screen.ToPerk{ID: "x"})
-	d.See("offline")
+	d.See("offline", "retry in 2 s")
+	d.Elapse(time.Second)
+	d.See("retry in 1 s")
 	for range 5 {
 		d.Elapse(time.Minute)
 		d.Settle()

@@ -195,6 +195,7 @@ type connectivity struct {
 	loggedOut    bool      // it has refused the token
 	heard        time.Time // its last reply; zero before the first
 	offlineSince time.Time // zero while the service can be reached
+	pingAt       time.Time // when it is asked next whether it is there
 	tries        int
 	round        int // pings of former rounds are out of date
 }
@@ -262,7 +263,7 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 		return nil
 	case isUnreachable:
 		a.connectivity = connectivity{offlineSince: a.shell.Now(), round: a.connectivity.round + 1}
-		return a.pingLater()
+		return tea.Batch(a.pingLater(), a.countDown(second{a.connectivity.round}))
 	case needsLogin(err) && !result.MayAskForLogin(a.target().Form() != nil):
 		if a.connectivity.loggedOut {
 			return nil
@@ -306,7 +307,18 @@ func (a *App) isLoggingIn() bool {
 func (a *App) pingLater() tea.Cmd {
 	pause := min(minPingPause<<min(a.connectivity.tries, 10), maxPingPause)
 	a.connectivity.tries++
+	a.connectivity.pingAt = a.shell.Now().Add(pause)
 	return a.shell.After(pause, ping{a.connectivity.round})
+}
+
+// second passes while the service cannot be reached, so that the header counts down to the next ping.
+type second struct{ round int }
+
+func (a *App) countDown(msg second) tea.Cmd {
+	if msg.round != a.connectivity.round || !a.connectivity.isOffline() {
+		return nil
+	}
+	return a.shell.After(time.Second, msg)
 }
 
 // ping asks the service whether it is there.

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -182,7 +183,11 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 	case a.connectivity.isOffline():
 		dot = look.Bad.Render("○ offline")
 		if a.width >= 60 {
-			dot += look.Bad.Render(" since " + a.connectivity.offlineSince.Format("15:04:05") + ", retrying")
+			retry := ", retrying"
+			if left := a.connectivity.pingAt.Sub(a.shell.Now()); left > 0 {
+				retry = fmt.Sprintf(", retry in %d s", int(math.Ceil(left.Seconds())))
+			}
+			dot += look.Bad.Render(" since " + a.connectivity.offlineSince.Format("15:04") + retry)
 		}
 	case a.connectivity.loggedOut:
 		dot, state = look.Bad.Render("○ logged out"), ""
