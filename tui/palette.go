@@ -39,7 +39,8 @@ func (a *App) palette() screen.Overlay {
 		pick.Options[i] = name
 	}
 	if a.shell.Account.Client != nil {
-		pick.More = &screen.More{Recent: a.recentRecords(), Typed: a.typedRecords, Search: a.searchRecords}
+		pick.More = &screen.More{Options: "Commands", Recent: a.recentRecords(), Typed: a.typedRecords,
+			Search: a.searchRecords}
 	}
 	return pick.Overlay(a.shell)
 }
@@ -87,7 +88,8 @@ func (a *App) openRecord(kind, id string) (choices []screen.Choice) {
 		return nil
 	}
 	of := kind + " " + id
-	return []screen.Choice{{Name: "Open " + of, Then: func() tea.Cmd { return a.shell.Open(to) }, Of: of}}
+	return []screen.Choice{{Name: "Open " + of, Section: "Go to id", Of: of,
+		Then: func() tea.Cmd { return a.shell.Open(to) }}}
 }
 
 // mostRecent is how many of each kind the palette begins with.
@@ -101,6 +103,9 @@ func (a *App) recentRecords() func() []screen.Choice {
 			for _, one := range recent[:min(len(recent), mostRecent)] {
 				id, title := screen.RecentTitle(one)
 				opened := a.openRecord(kind, id)
+				for i := range opened {
+					opened[i].Section = "Recent"
+				}
 				if title != "" && len(opened) > 0 {
 					opened[0].Name += ", " + title
 				}
@@ -183,8 +188,8 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 	}
 }
 
-// redemptionsAbout finds redemptions by a value of their metadata, such as a ticket: "4711" by any key that is searched,
-// and "ticket:4711" by that one. A page says which those are.
+// redemptionsAbout finds redemptions by a value of their metadata, such as a ticket: "4711" by any key that is
+// searched, and "ticket:4711" by that one. A page says which those are.
 func (a *App) redemptionsAbout(
 	ctx context.Context, c *client.Client, text string, few client.ListOptions,
 ) (choices []screen.Choice, err error) {
@@ -277,11 +282,16 @@ func (a *App) deletedFound(ctx context.Context, c *client.Client, id api.Propert
 	return []screen.Choice{a.found("property", string(id), screen.ToProperty{ID: id}, was.Title, facts...)}, nil
 }
 
+// sections is what the kinds of records that were found are called above them.
+var sections = map[string]string{"perk": "Perks", "user": "Users", "property": "Properties",
+	"redemption": "Redemptions"}
+
 // found is the choice of a record: "Perk: Coffee for two, demo-1, Berlin".
 func (a *App) found(kind, id string, to screen.Route, title string, facts ...string) screen.Choice {
 	name := display.Capital(kind) + ": " + display.Cut(display.Line(title), longestTitle)
 	name = widget.Joined(", ", append([]string{name}, facts...)...)
-	return screen.Choice{Name: name, Then: func() tea.Cmd { return a.shell.Open(to) }, Of: kind + " " + id}
+	return screen.Choice{Name: name, Section: sections[kind], Then: func() tea.Cmd { return a.shell.Open(to) },
+		Of: kind + " " + id}
 }
 
 // orLacking returns the error unless the service refuses the list: another one may have none, or a client no right to

@@ -85,7 +85,7 @@ func TestPaletteFindsRecordsOfEveryKind(t *testing.T) {
 		d.See(want[1:]...)
 	}
 	d.Play(`
-		settle ctrl+k => Open user alice | Open perk museum, An hour in the museum
+		settle ctrl+k => Recent | Open user alice | Open perk museum, An hour in the museum
 		=> Open redemption MADE, spa for alice`, "MADE", made)
 }
 
@@ -106,7 +106,9 @@ func TestPaletteOpensHitsBeforeGuesses(t *testing.T) {
 	d.Play(`esc ctrl+k "` + unknownID + `"`)
 	inOrder(d, "> Open redemption "+unknownID, "Open user "+unknownID, "Open perk "+unknownID)
 	d.Play(`esc ctrl+k "ali"`)
-	inOrder(d, "> User: alice", "Open perk ali")
+	inOrder(d, "Users", "> User: alice", "Go to id", "Open perk ali")
+	d.Play(`esc ctrl+k "be"`)
+	inOrder(d, "Properties", "> Property: Attic", "Commands", "Go to id", "Open perk be")
 	d.Press("esc")
 	d.App.Shell().Account.Profile.Sandbox = true // which has no properties, although the service lists the live ones
 	d.Play(`ctrl+k "canal" settle => > Open perk canal | ≠ Property:`)

@@ -245,8 +245,8 @@ func (p *PickDialog) lines(look *theme.Theme, width int) (lines []string, rows [
 	heading := ""
 	for at, e := range p.found {
 		label, parts := "", []string{e.Name}
-		if e.option != noEntry && p.ask.Headings != nil && p.typed() == "" && p.ask.Headings[e.option] != heading {
-			heading = p.ask.Headings[e.option]
+		if e.Section != heading && e.Section != "" && p.hasSections() {
+			heading = e.Section
 			lines, rows = append(lines, look.Heading.Render(display.Cut(heading, width))), append(rows, noEntry)
 		}
 		if e.option != noEntry && column > 0 {
@@ -392,7 +392,19 @@ func (p *PickDialog) add(choices []Choice) {
 }
 
 func (p *PickDialog) option(i int) entry {
-	return entry{Choice{Name: display.Line(p.ask.Options[i]), Then: func() tea.Cmd { return p.ask.Then(i) }}, i}
+	e := entry{Choice{Name: display.Line(p.ask.Options[i]), Then: func() tea.Cmd { return p.ask.Then(i) }}, i}
+	switch {
+	case p.ask.More != nil:
+		e.Section = p.ask.More.Options
+	case p.ask.Headings != nil && p.typed() == "":
+		e.Section = p.ask.Headings[i]
+	}
+	return e
+}
+
+// hasSections tells whether not all that was found is in one section of a dialog that has more than options.
+func (p *PickDialog) hasSections() bool {
+	return p.ask.More == nil || slices.ContainsFunc(p.found, func(e entry) bool { return e.Section != p.found[0].Section })
 }
 
 // Recent tells a screen the ids that were opened last.

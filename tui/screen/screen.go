@@ -632,6 +632,7 @@ type Pick struct {
 
 // More is the choices that a Pick has beside its options.
 type More struct {
+	Options string // the section of the options
 	// Recent reads the choices that come first until something is typed.
 	Recent func() []Choice
 	// Typed makes choices of what is typed, which come last, or before the options if it can hardly mean one.
@@ -644,8 +645,10 @@ type More struct {
 // Choice is one thing to choose.
 type Choice struct {
 	Name string
-	Then func() tea.Cmd
-	Of   string // what it leads to, so that only the first of several choices is offered; "" if it's alone
+	// Section is the heading above it, where there are several; "" for none.
+	Section string
+	Then    func() tea.Cmd
+	Of      string // what it leads to, so that only the first of several choices is offered; "" if it's alone
 }
 
 // Prompt asks for one line of text.
