@@ -44,8 +44,13 @@ read answer
 	if got := w.read("mode") + w.read("stdin"); got != "600terminal" {
 		t.Errorf("the editor saw %s", got)
 	}
-	if _, err := os.Stat(w.read("path")); !os.IsNotExist(err) {
-		t.Errorf("the file of the editor is still there: %v", err)
+	path := w.read("path")
+	isGone := func(string) bool { // once the draft is saved, after the text is shown
+		_, err := os.Stat(path)
+		return os.IsNotExist(err)
+	}
+	if _, err := w.terminal.Await(w.ctx, "the end of the editor's file", isGone); err != nil {
+		t.Error(err)
 	}
 
 	// nothing is saved unseen
