@@ -53,13 +53,25 @@ func TestClickChoosesAnOption(t *testing.T) {
 		chosen := -1
 		d := probed(t, &probe{})
 		d.Resize(size[0], size[1])
-		d.Send(screen.Pick{Title: "Which?", Options: []string{"one", "two", "three"},
-			Then: func(index int) tea.Cmd { chosen = index; return nil }})
+		options := []string{"one", "two", "three", "four"}
+		ask := screen.Pick{Title: "Which?", Options: options,
+			Then: func(index int) tea.Cmd { chosen = index; return nil }}
+		d.Send(ask)
 		d.Play(`
 			click: Find:
 			click: two`)
 		if chosen != 1 || d.App.Overlay() != nil {
 			t.Errorf("%v: chose %d", size, chosen)
+		}
+		chosen, ask.Options = -1, options[:2] // with so few, there is a line to type in only once something is typed
+		d.Send(ask)
+		d.Play(`
+			=> > one | ≠ Find:
+			"t" => Find: | > two
+			backspace => > one | ≠ Find:
+			click: two`)
+		if chosen != 1 || d.App.Overlay() != nil {
+			t.Errorf("%v: chose %d of two", size, chosen)
 		}
 	}
 }

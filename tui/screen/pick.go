@@ -220,11 +220,18 @@ func matching(options []string, text string) (found []int) {
 func (p *PickDialog) View(look *theme.Theme, width, height int) string {
 	p.form.SetTheme(look)
 	lines, rows := p.lines(look, width)
-	space := max(1, height-1)
+	above := 1
+	if p.isObvious() {
+		above = 0
+	}
+	space := max(1, height-above)
 	top := max(0, min(slices.Index(rows, p.cursor)-space/2, len(lines)-space))
 	end := min(len(lines), top+space)
-	p.rows = append([]int{noEntry}, rows[top:end]...)
-	p.bar = widget.Bar{First: top, Shown: end - top, All: len(lines), Above: 1}
+	p.rows = append(slices.Repeat([]int{noEntry}, above), rows[top:end]...)
+	p.bar = widget.Bar{First: top, Shown: end - top, All: len(lines), Above: above}
+	if p.isObvious() {
+		return display.Crop(strings.Join(lines[top:end], "\n"), width, min(height, end-top))
+	}
 	find, wait := look.Heading.Render("Find: "), ""
 	if p.waits {
 		wait = look.Muted.Render(" " + searching)
@@ -232,6 +239,12 @@ func (p *PickDialog) View(look *theme.Theme, width, height int) string {
 	p.form.SetTheme(look)
 	find = display.Cut(find+p.form.Input(findField, width-display.Width(find)-display.Width(wait))+wait, width)
 	return display.Crop(strings.Join(append([]string{find}, lines[top:end]...), "\n"), width, min(height, end-top+1))
+}
+
+// isObvious tells whether there is so little to choose from that nobody looks for a line to type in, and nothing was
+// typed.
+func (p *PickDialog) isObvious() bool {
+	return len(p.ask.Options) <= 3 && p.ask.More == nil && p.ask.Other == nil && p.form.Value(findField) == ""
 }
 
 func (p *PickDialog) Frame() Frame { return Frame{Grows: true, Bar: p.bar} }
