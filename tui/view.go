@@ -90,14 +90,14 @@ func (a *App) resize() {
 func (a *App) drawn(s screen.Screen, isFocused bool) string {
 	_, height := a.body()
 	f, look := a.frame(s), a.shell.Theme
-	card, isCard := s.(screen.Card)
+	_, isCard := s.(screen.Card)
 	if isCard {
 		s.Resize(f.inner()) // it grows with what it says
 	}
 	view := s.View()
 	if f.marginY > 0 {
 		panel := widget.Panel{Title: s.Title(), Focused: isFocused}
-		if isCard && card.Changes() {
+		if isCard {
 			panel.Note = a.liveNote()
 		}
 		view = panel.View(look, widget.Indented(view, f.marginX-f.marginY), f.width, f.height)

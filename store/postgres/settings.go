@@ -14,7 +14,7 @@ import (
 
 // A server, a database and a role may have settings that cut statements off, or acknowledge commits that a crash loses.
 // What a session can set is set for each, and Settings finds the rest. Sessions compile no queries either: where
-// sequential scans are disabled, their estimated cost makes a look at a table of one row take 117 ms to compile.
+// sequential scans are disabled, PostgreSQL overestimates their cost, and took 117 ms to compile one that reads one row.
 
 // timeouts are the settings that end a statement, a transaction or a session. An import is one statement, a write waits
 // for its standby, and an idle connection stays in its pool.

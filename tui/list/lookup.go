@@ -36,6 +36,9 @@ func NewLookup[T any](
 // Known returns what was read of an id; the zero value if nothing was.
 func (l *Lookup[T]) Known(id string) T { return l.known[id] }
 
+// Know takes what is known of an id already, so that it is not read.
+func (l *Lookup[T]) Know(id string, value T) { l.known[id], l.read[id] = value, true }
+
 // Read reads the first few ids that were not asked for yet. Call it again after each Take.
 func (l *Lookup[T]) Read(ids ...string) tea.Cmd {
 	var cmds []tea.Cmd

@@ -52,12 +52,11 @@ type Screen interface {
 // Framed is a Screen that draws panels of its own. The shell draws one around every other.
 type Framed interface{ Framed() }
 
-// Card is a Screen that leaves the one below it in view, where the window has space.
+// Card is a Screen that changes something at the service, and leaves the screen below it in view where the window has
+// space.
 type Card interface {
 	// Lines returns how many lines the screen fills at a width.
 	Lines(width int) int
-	// Changes tells whether it can change something at the service, which is said in its border.
-	Changes() bool
 }
 
 // ReadAtOnce is how many rows or choices of a list AccessibleText has.

@@ -42,6 +42,14 @@ func (f *Form) View(width, height int) string {
 	return scroll.View()
 }
 
+// Lines returns how many lines the fields fill at a width, with a window's height for long texts to grow into.
+func (f *Form) Lines(width int) (lines int) {
+	for _, block := range f.blocks(f.layout(width, 24)) {
+		lines += len(block)
+	}
+	return lines
+}
+
 // blocks draws the fields. Long texts grow into the lines that are left, first the one that has the keyboard.
 func (f *Form) blocks(l formLayout) [][]string {
 	all := make([][]string, len(f.entries))

@@ -27,6 +27,7 @@ const leastMade = 7
 
 func newMade(shell *screen.Shell, perkID string) *made {
 	newest, titles := list.FirstOrder("redeemed_at"), list.NewTitles(shell)
+	titles.Know(perkID, api.Perk{ID: perkID}) // the page itself shows it
 	type record = *api.RedemptionRecord
 	m := &made{shell: shell, decider: screen.NewDecider(shell)}
 	m.Redemptions = list.NewRedemptions(shell, titles, list.Kind[struct{}, api.RedemptionRecord]{
@@ -75,10 +76,10 @@ func (m *made) take(has bool) tea.Cmd {
 	return nil
 }
 
-// update handles a message, and tells whether a decision has changed what the perk has.
+// update handles a message. After a decision everything about the perk has to be read again.
 func (m *made) update(msg tea.Msg) (cmd tea.Cmd, decided bool) {
 	if cmd, ended := m.decider.Handle(msg); ended {
-		return tea.Batch(cmd, m.Reload()), true
+		return cmd, true
 	} else if cmd != nil {
 		return cmd, false
 	}

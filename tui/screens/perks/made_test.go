@@ -73,5 +73,5 @@ func TestAPerkHasNoRedemptionsForAClientThatMayReadNone(t *testing.T) {
 	d.Open(screen.ToPerk{ID: "spa"})
 	d.Play(`
 		     => A day at the spa | Loaded just now | ≠ Redemptions 2
-		tab  => Switch tab: not possible now. Its redemptions are not known here.`)
+		tab  => Switch tab: not possible now. Its redemptions were not loaded.`)
 }

@@ -108,9 +108,11 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	case screen.Edited: // only the record has a form
 		return s.Editor.Update(msg)
 	}
-	made, decided := s.made.update(msg)
-	if cmd = tea.Batch(cmd, made); decided {
-		return tea.Batch(cmd, s.Init()) // its stock
+	if cmd == nil { // otherwise all is being read again
+		made, decided := s.made.update(msg)
+		if cmd = made; decided {
+			return tea.Batch(cmd, s.Init())
+		}
 	}
 	if sent, mine := s.change.sender.Handle(msg); mine {
 		return s.handleStock(sent)
@@ -198,7 +200,7 @@ func (s *Detail) Offers() []actions.Offer {
 		return s.Editor.Offers()
 	}
 	tab := actions.Offer{ID: actions.NextTab, Hint: "redemptions",
-		Why: actions.WhyIf(!s.made.Has(), "Its redemptions are not known here."),
+		Why: actions.WhyIf(!s.made.Has(), "Its redemptions were not loaded."),
 		Do:  func() tea.Cmd { return s.made.take(!s.made.hasKeys) }}
 	if s.made.hasKeys {
 		tab.Hint = "perk"

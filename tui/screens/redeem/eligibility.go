@@ -90,8 +90,10 @@ func (s *Screen) findUsers() tea.Cmd {
 		found.unlisted = unlisted
 		if typed != "" && !unlisted {
 			page, err := c.Users(ctx, api.UserFilter{Prefix: typed}, client.ListOptions{Page: 1, PerPage: mostFound})
-			for _, user := range page.Data {
-				found.ids = append(found.ids, user.ID)
+			for _, user := range page.Data { // another service may ignore the prefix
+				if strings.HasPrefix(user.ID, typed) && api.AnyIDRule(user.ID) == "" {
+					found.ids = append(found.ids, user.ID)
+				}
 			}
 			if err != nil && !errors.As(err, new(*client.Error)) {
 				return found, err
@@ -166,6 +168,7 @@ func (s *Screen) choose(step int) tea.Cmd {
 		id = ids[s.choices.at]
 	}
 	s.fields.Set(userField, id)
+	s.asking = false
 	return s.checkEligibility()
 }
 

@@ -136,7 +136,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		case !s.isUnknown():
 			s.fields.Refuse(api.FieldErrors{userField: nil}) // somebody has imported the user
 		case s.asking:
-			return s.withdraw()
+			return tea.Batch(next, s.withdraw())
 		}
 		return next
 	}

@@ -28,9 +28,6 @@ type line struct {
 
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
 
-// Changes says that the screen redeems.
-func (s *Screen) Changes() bool { return true }
-
 // Lines returns how many lines the screen fills at a width.
 func (s *Screen) Lines(width int) int {
 	if s.Form() == nil {
@@ -96,12 +93,7 @@ func (s *Screen) destined() line { return styled(s.shell.Theme.Muted, 0, "At "+d
 // formHeight returns how many lines the form has, with one for the verdict.
 func (s *Screen) formHeight(width int) int {
 	s.fields.SetNote(userField, cmp.Or(s.advice(), " "))
-	s.fields.View(width, unbounded)
-	lines := 0
-	for known := true; known; lines++ {
-		_, known = s.fields.FieldAt(lines)
-	}
-	return lines - 1
+	return s.fields.Lines(width)
 }
 
 // mouse scrolls with the wheel, and chooses the field or the result that is clicked.
