@@ -73,13 +73,12 @@ func (e *edit[I, R, P]) buildForm(look *theme.Theme) {
 		focus = e.form.Focus()
 	}
 	e.form = widget.NewForm(look)
-	for _, f := range e.Kind.Fields() {
-		field := formField(f)
-		field.Value, field.Limit, field.Eager = e.BaseText(f.Name), f.MaxLength, true
-		field.Check = func(string) string { return e.Problem(f.Name) }
+	for _, field := range e.kind.formFields() {
+		field.Value, field.Eager = e.BaseText(field.Name), true
+		field.Check = func(string) string { return e.Problem(field.Name) }
 		e.form.Add(field)
-		if text := e.Text(f.Name); text != e.BaseText(f.Name) {
-			e.form.Set(f.Name, text)
+		if text := e.Text(field.Name); text != field.Value {
+			e.form.Set(field.Name, text)
 		}
 	}
 	e.form.FocusOnName(focus)

@@ -237,7 +237,7 @@ func (h *History[I, R, P]) View() string {
 		return h.List.View()
 	}
 	width, height, margin := h.inner()
-	lines := append(IntroLines(width, nil, []string{said(h.shell, &h.change.PropertyVersion)}), h.lines(h.unfolded)...)
+	lines := append(introLines(width, nil, []string{said(h.shell, &h.change.PropertyVersion)}), h.lines(h.unfolded)...)
 	h.scroll.Layout(lines, width, height)
 	panel := widget.Panel{Title: h.Title(), Focused: true, Bar: h.scroll.Bar()}
 	inside := widget.Indented(h.scroll.Draw(h.shell.Theme, lines, width, height), margin)

@@ -5,6 +5,7 @@ package record
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -15,6 +16,7 @@ import (
 	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -32,6 +34,9 @@ type Kind[I ~string, R any, P operation.Patch[R, P]] struct {
 	// Summary is what a person checks before the record is created; a deletion asks with its first two lines.
 	Summary func(R) []string
 	Needs   string // what a new record needs, as a sentence
+	// Rows is the order of the fields in forms, and which are beside each other in a wide window. Fields that it does
+	// not name come last.
+	Rows [][]string
 	// CheckNew checks the fields of a new record. The error is CodeValidationFailed.
 	CheckNew func([]api.Member) error
 	Remember func(*screen.Shell, I, R) tea.Cmd // among those that were opened last
@@ -107,19 +112,48 @@ func Displayed(f api.Field, text string) string {
 	return display.Line(text)
 }
 
-const widthOfNumber = 24
+const widthOfNumber = 16
 
-// formField is a field of a form, without its value and its check.
-func formField(f api.Field) widget.Field {
-	field := widget.Field{Name: f.Name, Label: f.Label, Hint: f.Hint}
-	if f.IsMultiline() {
-		field.Kind = widget.Text
+// ToRead returns a record to read, with the fields where the form to edit it has them.
+func (k *Kind[I, R, P]) ToRead(look *theme.Theme, text func(api.Field) string) *widget.Form {
+	form := widget.NewForm(look)
+	for _, field := range k.formFields() {
+		field.Value = text(k.field(field.Name))
+		form.Add(field)
 	}
-	if f.Kind == api.ListField {
-		field.Label += ", one per line"
+	form.ReadOnly()
+	return form
+}
+
+// formFields returns the fields of a form, without their values and checks.
+func (k *Kind[I, R, P]) formFields() (fields []widget.Field) {
+	left := k.Fields()
+	add := func(name string, beside bool) {
+		at := slices.IndexFunc(left, func(f api.Field) bool { return f.Name == name })
+		if at < 0 { // the service does not have it
+			return
+		}
+		f := left[at]
+		left = slices.Delete(slices.Clone(left), at, at+1)
+		field := widget.Field{Name: f.Name, Label: f.Label, Hint: f.Hint, Limit: f.MaxLength, Beside: beside}
+		if f.IsMultiline() {
+			field.Kind = widget.Text
+		}
+		if f.Kind == api.ListField {
+			field.Hint = "one per line, " + field.Hint
+		}
+		if f.Kind == api.PriceField || f.Kind == api.NumberField {
+			field.Width = widthOfNumber
+		}
+		fields = append(fields, field)
 	}
-	if f.Kind == api.PriceField || f.Kind == api.NumberField {
-		field.Width = widthOfNumber
+	for _, row := range k.Rows {
+		for i, name := range row {
+			add(name, i > 0)
+		}
 	}
-	return field
+	for len(left) > 0 {
+		add(left[0].Name, false)
+	}
+	return fields
 }

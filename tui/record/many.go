@@ -65,8 +65,8 @@ func newMany[I ~string, R any, P operation.Patch[R, P]](shell *screen.Shell, to 
 	s := &Many[I, R, P]{ToMany: to, shell: shell, form: widget.NewForm(shell.Theme),
 		reader: screen.NewLoader[[]*target[I, R, P]](shell), sender: screen.NewSender[struct{}](shell)}
 	rounds := false
-	for _, f := range s.Kind.Fields() {
-		field := formField(f)
+	for _, field := range s.Kind.formFields() {
+		f := s.Kind.field(field.Name)
 		switch field.Hint = ""; {
 		case !s.Kind.Amounts.IsAmount(f.Name):
 		case f.Kind == api.PriceField:

@@ -29,7 +29,7 @@ func (s *Many[I, R, P]) View() string {
 	case s.isDone():
 		return s.viewResults()
 	}
-	lines := IntroLines(s.width, s.notes, s.intro())
+	lines := introLines(s.width, s.notes, s.intro())
 	for _, text := range s.reviewLines() {
 		as, indent := asText, "  "
 		if strings.HasPrefix(text, headingMark) {

@@ -11,6 +11,7 @@ import (
 	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 func (s *Editor[I, R, P]) Update(msg tea.Msg) tea.Cmd {
@@ -123,13 +124,22 @@ func (s *Editor[I, R, P]) handleEnd(msg tea.Msg) tea.Cmd {
 func (s *Editor[I, R, P]) mouse(msg screen.Mouse) tea.Cmd {
 	switch form := s.Form(); {
 	case form != nil:
-		if index, ok := form.FieldAt(msg.Y - s.formTop); ok && msg.Wheel == "" {
-			form.FocusIndex(index)
+		if msg.Wheel == "" {
+			s.FocusAt(form, msg)
 		}
 	case msg.Wheel != "":
 		s.Scroll.Do(msg.Wheel)
 	}
 	return nil
+}
+
+// FocusAt moves to the field that is clicked, and tells whether there is one.
+func (s *Editor[I, R, P]) FocusAt(form *widget.Form, at screen.Mouse) bool {
+	index, ok := form.FieldAt(at.X, at.Y-s.formTop)
+	if ok {
+		form.FocusIndex(index)
+	}
+	return ok
 }
 
 // Offers is what can be done on a page other than Viewing.
@@ -225,15 +235,18 @@ func (s *Editor[I, R, P]) WhyNoEdit() string {
 }
 
 // PickField asks which field to edit.
-func (s *Editor[I, R, P]) PickField(current int) tea.Cmd {
-	pick := screen.Pick{Title: "Edit which field?", Current: current, Then: func(index int) tea.Cmd {
+func (s *Editor[I, R, P]) PickField(current string) tea.Cmd {
+	fields := s.Kind.formFields()
+	pick := screen.Pick{Title: "Edit which field?", Then: func(index int) tea.Cmd {
 		if s.edit != nil || s.WhyNoEdit() != "" {
 			return nil
 		}
-		return s.StartEdit(s.Kind.Fields()[index].Name)
+		return s.StartEdit(fields[index].Name)
 	}}
-	for _, f := range s.Kind.Fields() {
-		pick.Options = append(pick.Options, f.Label)
+	for i, f := range fields {
+		if pick.Options = append(pick.Options, f.Label); f.Name == current {
+			pick.Current = i
+		}
 	}
 	return s.Shell.Post(pick)
 }

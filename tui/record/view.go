@@ -30,7 +30,7 @@ func (s *Editor[I, R, P]) View() string {
 // layoutReview returns the lines of the review, and notes whether the last of them is visible.
 func (s *Editor[I, R, P]) layoutReview() []Line {
 	diffs := s.drawReview(s.unfolded)
-	lines := append(IntroLines(s.Width, s.Notes, s.reviewIntro()), diffs...)
+	lines := append(introLines(s.Width, s.Notes, s.reviewIntro()), diffs...)
 	s.Scroll.Layout(lines, s.Width, s.Height)
 	if _, below := s.Scroll.More(); below == 0 {
 		s.seen = true
@@ -98,13 +98,23 @@ func (s *Editor[I, R, P]) viewEditing() (view string) {
 	return view
 }
 
+// ViewToRead draws the record in a form to read, and says of what it has a draft.
+func (s *Editor[I, R, P]) ViewToRead(form *widget.Form) (view string) {
+	status := ""
+	if typed := s.Kind.Typed(s.drafts.values); len(typed) > 0 {
+		status = s.Shell.Theme.Warn.Render("Unsaved draft: " + s.Kind.Labels(typed))
+	}
+	view, s.formTop = viewForm(s.Shell.Theme, form, s.Banner(), status, s.Width, s.Height)
+	return view
+}
+
 // viewForm draws a form below the notes, which get a third of the height at most, and above the status. It returns the
 // line on which the form begins.
 func viewForm(
 	theme *theme.Theme, form *widget.Form, notes []string, status string, width, height int,
 ) (view string, top int) {
 	var above []string
-	for _, l := range IntroLines(width, notes, nil) {
+	for _, l := range introLines(width, notes, nil) {
 		if l.text != "" {
 			above = append(above, l.role.style(theme).Render(l.text))
 		}
@@ -133,7 +143,11 @@ func (s *Editor[I, R, P]) formStatus() string {
 	if len(typed) == 0 {
 		return ""
 	}
-	return theme.Warn.Render(fmt.Sprintf("%d changed: %s", len(typed), s.Kind.Labels(typed)))
+	text := fmt.Sprintf("%d changed: %s", len(typed), s.Kind.Labels(typed))
+	if s.drafts.values != nil && !s.drafts.dirty {
+		text += " · draft saved"
+	}
+	return theme.Warn.Render(text)
 }
 
 // viewMerging draws both sides, and scrolls to the current conflict once it has changed.
@@ -144,7 +158,7 @@ func (s *Editor[I, R, P]) viewMerging() string {
 		status = []string{theme.Strong.Render(display.Cut(s.mergeStatus(), s.Width))}
 	}
 	height := s.Height - len(status)
-	intro := IntroLines(s.Width, s.Notes, s.mergeIntro())
+	intro := introLines(s.Width, s.Notes, s.mergeIntro())
 	diffs, from, to := drawDiffs(s.edit.mergeDiffs(), drawing{theme, s.Width, true})
 	lines := append(intro, diffs...)
 	s.Scroll.Layout(lines, s.Width, height)
@@ -165,9 +179,6 @@ type Line struct {
 	text  string
 	drawn bool // it is styled already
 }
-
-// Drawn is a line that is styled already.
-func Drawn(text string) Line { return Line{text: text, drawn: true} }
 
 // role decides the style of a line.
 type role int
@@ -226,8 +237,8 @@ func (s *Scroll) Draw(theme *theme.Theme, lines []Line, width, height int) strin
 	return display.Crop(strings.Join(seen, "\n"), width, height)
 }
 
-// IntroLines is the notes and the introduction, and an empty line below them.
-func IntroLines(width int, notes, intro []string) []Line {
+// introLines is the notes and the introduction, and an empty line below them.
+func introLines(width int, notes, intro []string) []Line {
 	var lines []Line
 	for _, note := range notes {
 		lines = append(lines, marked(asWarning, "! ", display.Line(note), width)...)
@@ -243,7 +254,7 @@ func IntroLines(width int, notes, intro []string) []Line {
 
 // marked wraps a text behind a mark. Further lines are indented.
 func marked(as role, mark, text string, width int) []Line {
-	mark = FitMark(mark, width)
+	mark = fitMark(mark, width)
 	before := mark
 	var lines []Line
 	for _, wrapped := range display.Wrap(text, width-len(mark)) {
@@ -253,8 +264,8 @@ func marked(as role, mark, text string, width int) []Line {
 	return lines
 }
 
-// FitMark shortens a mark in a very narrow window.
-func FitMark(mark string, width int) string {
+// fitMark shortens a mark in a very narrow window.
+func fitMark(mark string, width int) string {
 	if width <= 2*len(mark) {
 		mark = strings.TrimSpace(mark)
 	}
@@ -309,7 +320,7 @@ func drawDiffs(fields []fieldDiff, d drawing) (lines []Line, from, to int) {
 		lines = append(lines, marked(as, mark, p.title, width)...)
 		styled := d.words(p.diff)
 		for i, l := range p.diff { // the mark is repeated on wrapped lines
-			as, mark := roleOf(l), FitMark(string(l.Mark), width)
+			as, mark := roleOf(l), fitMark(string(l.Mark), width)
 			text, drawn := styled[i]
 			if drawn {
 				mark = as.style(d.look).Render(mark)

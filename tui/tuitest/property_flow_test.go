@@ -38,7 +38,7 @@ read answer
 
 	// the description, in an editor
 	w.play(`
-		g j enter => > Description | ctrl+e editor
+		G k enter => > Description | ctrl+e editor
 		end " Typed." ctrl+e => press Enter in the editor
 		enter => >*Description | Line 40 of the description.`)
 	if got := w.read("mode") + w.read("stdin"); got != "600terminal" {
@@ -55,8 +55,8 @@ read answer
 
 	// nothing is saved unseen
 	w.play(`
-		tab tab ctrl+u "Utrecht"
-		size: 100x14`)
+		tab tab tab tab ctrl+u "Utrecht"
+		size: 100x15`)
 	w.see("(lines 1 to 2 of 40)") // drawn anew: the review must not have been laid out for the larger window
 	w.play(`
 		ctrl+s => 2 fields change: Description, City | ↓ | more lines | pgdn more
@@ -89,7 +89,7 @@ func TestAnEditorThatIsInterrupted(t *testing.T) {
 		run: EDITOR=./editor perksctl tui => find: words
 		3 => price:
 		"1" enter => > Title
-		j enter => ctrl+e editor
+		G k enter => ctrl+e editor
 		" Typed." ctrl+e => in the editor
 		ctrl+c => The editor failed: signal: interrupt. Your text is kept. | Typed.
 		esc => Discard your changes to description?

@@ -37,6 +37,8 @@ type Field struct {
 	Value string // at first
 	Limit int    // how many characters it takes; 0 for any number
 	Width int    // how wide a line is drawn; 0 for all the space
+	// Beside puts the field beside the one before, where there is space for both.
+	Beside bool
 	// shown while the field is empty, or beside a Switch: what belongs here, such as "such as 120.50"
 	Hint  string
 	Check func(value string) string // what is wrong with a value, "" for nothing; nil takes all
@@ -54,8 +56,9 @@ type Form struct {
 	entries []*entry
 	focus   int
 
-	marksChanges bool  // fields that are not as at first are marked
-	lineFields   []int // the index of the field on each line of the last View
+	marksChanges bool     // fields that are not as at first are marked
+	isReadOnly   bool     // values are shown as text
+	lines        [][]cell // the fields on each line of the last View
 }
 
 type entry struct {
@@ -169,8 +172,11 @@ func (f *Form) Changed() []string {
 
 func (e *entry) isChanged() bool { return e.value() != e.first }
 
-// MarkChanges marks the fields that are not as at first.
+// MarkChanges marks the fields that are not as at first, and shows beside a line what it was.
 func (f *Form) MarkChanges() { f.marksChanges = true }
+
+// ReadOnly shows the values as text where the form has them to type in. Scroll moves the focus.
+func (f *Form) ReadOnly() { f.isReadOnly = true }
 
 // Focus returns the field with the focus.
 func (f *Form) Focus() string {
@@ -195,6 +201,43 @@ func (f *Form) Do(id actions.ID) bool {
 		f.FocusIndex((f.focus + step) % all)
 	}
 	return moves
+}
+
+// pageOfFields is how many fields a page moves by in a form to read.
+const pageOfFields = 5
+
+// Scroll moves the focus of a form to read up or down, within a long text first.
+func (f *Form) Scroll(id actions.ID) {
+	if len(f.entries) == 0 {
+		return
+	}
+	e := f.entries[f.focus]
+	switch id {
+	case actions.Up, actions.PageUp:
+		if e.Kind == Text && e.editor.top > 0 {
+			e.editor.top -= map[actions.ID]int{actions.Up: 1, actions.PageUp: e.rows}[id]
+			return
+		}
+		f.FocusIndex(f.focus - map[actions.ID]int{actions.Up: 1, actions.PageUp: pageOfFields}[id])
+	case actions.Down, actions.PageDown:
+		if e.below() > 0 {
+			e.editor.top += map[actions.ID]int{actions.Down: 1, actions.PageDown: e.rows - 1}[id]
+			return
+		}
+		f.FocusIndex(f.focus + map[actions.ID]int{actions.Down: 1, actions.PageDown: pageOfFields}[id])
+	case actions.Top:
+		f.FocusIndex(0)
+	case actions.Bottom:
+		f.FocusIndex(len(f.entries) - 1)
+	}
+}
+
+// below returns how many rows of a text are below those of the last View.
+func (e *entry) below() int {
+	if e.Kind != Text || len(e.editor.rows) <= e.rows {
+		return 0
+	}
+	return len(e.editor.rows) - (e.editor.top + e.rows - 1) // the last row says that there are more
 }
 
 // NextToTypeIn moves to the next field that text is typed in, or to the last field. Switches have a value already.

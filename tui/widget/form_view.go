@@ -9,8 +9,11 @@ import (
 	"example.com/perks/tui/theme"
 )
 
-// minBesideWidth is the least width for labels beside the values.
-const minBesideWidth = 60
+const (
+	minBesideWidth = 60 // the least width for labels beside the values
+	minCellValue   = 18 // the least width of a value in a field beside another
+	minTextWidth   = 40 // the least width of a long text beside another
+)
 
 // View draws the fields that fit, the focused one among them. Labels are beside the values if there is space, else
 // above.
@@ -18,17 +21,19 @@ func (f *Form) View(width, height int) string {
 	if width <= 0 || height <= 0 {
 		return ""
 	}
-	l := f.layout(width, height)
 	var lines []string
-	f.lineFields = f.lineFields[:0]
+	f.lines = f.lines[:0]
 	first, last := 0, 0 // lines of the field that has the keyboard
-	for i, block := range f.blocks(l) {
-		if i == f.focus {
-			first, last = len(lines), len(lines)+len(block)-1
+	for _, row := range f.rows(width, height) {
+		top := len(lines)
+		for i := range heightOf(row) {
+			lines = append(lines, lineOf(row, i))
+			f.lines = append(f.lines, row)
 		}
-		lines = append(lines, block...)
-		for range block {
-			f.lineFields = append(f.lineFields, i)
+		for _, c := range row {
+			if c.index == f.focus {
+				first, last = top, top+len(c.lines)-1
+			}
 		}
 	}
 	scroll := Scroll{}
@@ -38,46 +43,87 @@ func (f *Form) View(width, height int) string {
 	scroll.Reveal(last)
 	scroll.Reveal(first)
 	above, _ := scroll.More()
-	f.lineFields = f.lineFields[min(above, len(f.lineFields)):]
+	f.lines = f.lines[min(above, len(f.lines)):]
 	return scroll.View()
 }
 
 // Lines returns how many lines the fields fill at a width, with a window's height for long texts to grow into.
 func (f *Form) Lines(width int) (lines int) {
-	for _, block := range f.blocks(f.layout(width, 24)) {
-		lines += len(block)
+	for _, row := range f.rows(width, 24) {
+		lines += heightOf(row)
 	}
 	return lines
 }
 
-// blocks draws the fields. Long texts grow into the lines that are left, first the one that has the keyboard.
-func (f *Form) blocks(l formLayout) [][]string {
-	all := make([][]string, len(f.entries))
-	free, order := l.height, []int{f.focus}
-	for i, e := range f.entries {
-		all[i] = f.block(l, e, i == f.focus, 0)
-		free -= len(all[i])
-		order = append(order, i)
-	}
-	for _, i := range order {
-		if i >= len(all) || f.entries[i].Kind != Text {
-			continue
-		}
-		e := f.entries[i]
-		if more := min(free, max(4, len(e.editor.rows)+min(e.Limit, 1))-e.rows); more > 0 {
-			all[i] = f.block(l, e, i == f.focus, more)
-			free -= more
-		}
-	}
-	return all
-}
-
-// FieldAt returns the index of the field that View drew on a line, for a click.
-func (f *Form) FieldAt(line int) (index int, ok bool) {
-	if line < 0 || line >= len(f.lineFields) {
+// FieldAt returns the index of the field that View drew there, for a click.
+func (f *Form) FieldAt(x, y int) (index int, ok bool) {
+	if y < 0 || y >= len(f.lines) {
 		return 0, false
 	}
-	return f.lineFields[line], true
+	row := f.lines[y]
+	for _, c := range row {
+		if x -= c.span; x < 0 {
+			return c.index, true
+		}
+	}
+	return row[len(row)-1].index, true
+}
+
+// cell is the space of a field in a row of fields.
+type cell struct {
+	index, span int // span is its width with the gap behind it
+	lines       []string
+	formLayout
+}
+
+func heightOf(row []cell) (height int) {
+	for _, c := range row {
+		height = max(height, len(c.lines))
+	}
+	return height
+}
+
+// lineOf joins a line of the cells of a row.
+func lineOf(row []cell, at int) string {
+	var line strings.Builder
+	for i, c := range row {
+		text := ""
+		if at < len(c.lines) {
+			text = c.lines[at]
+		}
+		if i < len(row)-1 {
+			text = display.Pad(text, c.span)
+		}
+		line.WriteString(text)
+	}
+	return line.String()
+}
+
+// rows draws the fields. Long texts grow into the lines that are left, first the one that has the keyboard.
+func (f *Form) rows(width, height int) [][]cell {
+	rows, free := f.layout(width, height), height
+	for _, row := range rows {
+		for i := range row {
+			row[i].lines = f.block(row[i].formLayout, row[i].index, 0)
+		}
+		free -= heightOf(row)
+	}
+	for _, isFocused := range []bool{true, false} {
+		for _, row := range rows {
+			for i := range row {
+				c, e, least := &row[i], f.entries[row[i].index], heightOf(row)
+				if e.Kind != Text || (c.index == f.focus) != isFocused {
+					continue
+				}
+				wanted := max(4, len(e.editor.rows)+min(e.Limit, 1)) - e.rows
+				if more := min(free+least-len(c.lines), wanted); more > 0 {
+					c.lines = f.block(c.formLayout, c.index, more)
+					free -= heightOf(row) - least
+				}
+			}
+		}
+	}
+	return rows
 }
 
 type formLayout struct {
@@ -86,7 +132,8 @@ type formLayout struct {
 	indent        int // of what is typed
 }
 
-func (f *Form) layout(width, height int) formLayout {
+// layout decides which fields are beside each other. All columns of a row are as wide as each other.
+func (f *Form) layout(width, height int) (rows [][]cell) {
 	l := formLayout{width: width, height: height, indent: 2}
 	if width < 8 {
 		l.indent = 0
@@ -96,12 +143,51 @@ func (f *Form) layout(width, height int) formLayout {
 			l.label, l.indent = w, 2+w+2
 		}
 	}
-	return l
+	for first := 0; first < len(f.entries); {
+		end, least := first+1, f.entries[first].leastWidth(l)
+		for ; end < len(f.entries) && f.entries[end].Beside; end++ {
+			least = max(least, f.entries[end].leastWidth(l))
+		}
+		columns := end - first
+		if most := max(1, width/least); width < minBesideWidth {
+			columns = 1
+		} else if columns > most {
+			columns = ceil(columns, ceil(columns, most))
+		}
+		for ; first < end; first += columns {
+			var row []cell
+			for i := first; i < min(first+columns, end); i++ {
+				c := cell{index: i, span: width / columns, formLayout: l}
+				if columns > 1 {
+					c.width = c.span - 2
+				}
+				if columns > 1 && f.entries[i].Kind == Text {
+					c.label, c.indent = 0, 2
+				}
+				row = append(row, c)
+			}
+			rows = append(rows, row)
+		}
+		first = end
+	}
+	return rows
+}
+
+func ceil(n, by int) int { return (n + by - 1) / by }
+
+// leastWidth is the least width of the field beside another: what it has at first does not count, as the form does not
+// move while somebody types.
+func (e *entry) leastWidth(l formLayout) int {
+	if e.Kind == Text {
+		return minTextWidth
+	}
+	return l.indent + max(minCellValue, display.Width(bracketed(e.Hint))+1) + 2
 }
 
 // block draws a field: label, value and errors, with more rows for a long text. The focused field leaves space for its
 // label and its first error; in a single line there is no label.
-func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
+func (f *Form) block(l formLayout, index, more int) []string {
+	e, focused := f.entries[index], index == f.focus
 	style, mark, label := f.theme.Muted, " ", " "+e.Label
 	if focused {
 		style, mark = f.theme.Accent, ">"
@@ -127,7 +213,10 @@ func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
 		wrong[i] = indent + wrong[i]
 	}
 	rows := 1
-	if e.Kind == Text { // its rows grow with it
+	switch {
+	case e.Kind != Text && f.isReadOnly:
+		rows = max(1, min(len(display.Wrap(display.Line(e.value()), space)), l.height/3))
+	case e.Kind == Text: // its rows grow with it
 		e.editor.layOut(space)
 		rows = max(2, min(len(e.editor.rows), l.height/3, 10)) + more
 	}
@@ -155,7 +244,11 @@ func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
 
 // draw draws the value of a field in exactly that many rows.
 func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
-	if e.Width > 0 {
+	whole := width
+	switch {
+	case f.isReadOnly:
+		return f.drawValue(e, width, rows)
+	case e.Width > 0:
 		width = min(width, max(e.Width, display.Width(cmp.Or(display.Line(e.value()), bracketed(e.Hint)))+2))
 	}
 	if e.Kind != Switch && e.value() == "" && e.Hint != "" {
@@ -190,10 +283,60 @@ func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	if count := e.count(); focused && e.Limit > 0 && count <= e.Limit {
 		counter = f.theme.Muted.Render(" (" + display.Count(count) + " of " + display.Count(e.Limit) + ")")
 	}
-	if space := width - display.Width(counter); space >= minValueWidth {
-		return []string{shown.viewLine(f.theme, space, focused) + counter}
+	if width-display.Width(counter) < minValueWidth {
+		counter = ""
 	}
-	return []string{shown.viewLine(f.theme, width, focused)}
+	was := f.was(e, whole-display.Width(counter)-max(minValueWidth, cells(e.editor.characters)+1))
+	width = min(width, whole-display.Width(was)) - display.Width(counter)
+	return []string{shown.viewLine(f.theme, width, focused) + counter + was}
+}
+
+// minWas is the least space to show in what a field was.
+const minWas = 12
+
+// was says what a changed line was, beside it, if there is space.
+func (f *Form) was(e *entry, width int) string {
+	if !f.marksChanges || !e.isChanged() || e.first == "" || e.Kind == Secret || width < minWas {
+		return ""
+	}
+	return f.theme.Muted.Render(display.Cut("  was: "+display.Line(e.first), width))
+}
+
+// drawValue draws a value to read.
+func (f *Form) drawValue(e *entry, width, rows int) []string {
+	lines := make([]string, rows)
+	switch {
+	case e.value() == "":
+		lines[0] = f.theme.Muted.Render(display.Cut(bracketed(e.Hint), width))
+	case e.Kind != Text:
+		value := display.Line(e.value())
+		if wrapped := display.Wrap(value, width); len(wrapped) <= rows {
+			for i, line := range wrapped {
+				lines[i] = f.theme.Text.Render(line)
+			}
+			break
+		}
+		lines[0] = f.theme.Text.Render(display.Cut(value, width))
+	default:
+		e.editor.layOut(width)
+		all, shows := e.editor.rows, min(rows, len(e.editor.rows))
+		if e.rows = rows; len(all) > rows {
+			shows = max(1, rows-1)
+		}
+		e.editor.top = max(0, min(e.editor.top, len(all)-shows))
+		for i, r := range all[e.editor.top : e.editor.top+shows] {
+			lines[i] = f.theme.Text.Render(display.Cut(shown(e.editor.characters[r.from:r.to]), width))
+		}
+		if shows < min(rows, len(all)) {
+			lines[shows] = f.theme.Muted.Render(display.Cut(bracketed(e.editor.position(shows)), width))
+		}
+	}
+	return lines
+}
+
+// position says which rows of a text are shown.
+func (e *editor) position(shown int) string {
+	return fmt.Sprintf("lines %d to %d of %d", e.top+1, e.top+shown, len(e.rows))
 }
 
 // bracketed puts a hint into brackets, which tell it from a value without colours.
@@ -215,7 +358,7 @@ func (f *Form) drawText(e *entry, width, rows int, focused bool) []string {
 	lines := e.editor.viewRows(f.theme, width, rows-1, focused)
 	var says []string
 	if all >= rows {
-		says = append(says, fmt.Sprintf("lines %d to %d of %d", e.editor.top+1, e.editor.top+len(lines), all))
+		says = append(says, e.editor.position(len(lines)))
 	}
 	if counts {
 		says = append(says, e.counter(count))
@@ -259,7 +402,11 @@ func (f *Form) AccessibleText() string {
 		}
 		label := e.Label
 		if f.marksChanges && e.isChanged() {
-			label += " (changed)"
+			label += " (changed"
+			if e.first != "" && e.Kind != Text {
+				label += ", was " + display.Line(e.first)
+			}
+			label += ")"
 		}
 		lines = append(lines, label+": "+value)
 		for _, text := range refusedValue {

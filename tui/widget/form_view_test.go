@@ -1,6 +1,7 @@
 package widget_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,23 +93,136 @@ func TestCursorIsAlwaysVisible(t *testing.T) {
 	}
 }
 
-func TestFieldAt(t *testing.T) {
-	form := perkForm(plain)
-	lines := strings.Split(form.View(80, 24), "\n")
-	for name, label := range map[string]string{"title": "Title", "city": "City", "size": "Size"} {
-		for i, line := range lines {
-			if strings.HasPrefix(strings.TrimLeft(line, "> "), label) {
-				if index, ok := form.FieldAt(i); !ok || form.Names()[index] != name {
-					t.Errorf("line %d is of field %d, not of %s:\n%s", i, index, name, line)
+// flatForm has fields that are beside each other where there is space.
+func flatForm(look *theme.Theme) *widget.Form {
+	number := func(name, label string) widget.Field {
+		return widget.Field{Name: name, Label: label, Width: 16, Value: "2", Beside: name != "price"}
+	}
+	form := widget.NewForm(look,
+		widget.Field{Name: "title", Label: "Title", Value: "Bright flat"},
+		widget.Field{Name: "city", Label: "City", Value: "Leeds"},
+		widget.Field{Name: "postcode", Label: "Postcode", Value: "LS1 4AP", Beside: true},
+		number("price", "Price"), number("deposit", "Deposit"), number("beds", "Beds"), number("baths", "Baths"),
+		widget.Field{Name: "about", Label: "About", Kind: widget.Text, Value: strings.Repeat("Two rooms.\n", 30)},
+		widget.Field{Name: "images", Label: "Images", Kind: widget.Text, Value: "https://img.example/1.jpg", Beside: true})
+	form.MarkChanges()
+	return form
+}
+
+func TestFieldsAreBesideEachOtherWhereThereIsSpace(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		want  [][]string // the labels on each line that has any
+	}{
+		{59, [][]string{{"Title"}, {"City"}, {"Postcode"}, {"Price"}, {"Deposit"}, {"Beds"}, {"Baths"}, {"About"},
+			{"Images"}}},
+		{76, [][]string{{"Title"}, {"City", "Postcode"}, {"Price", "Deposit"}, {"Beds", "Baths"}, {"About"}, {"Images"}}},
+		{116, [][]string{{"Title"}, {"City", "Postcode"}, {"Price", "Deposit"}, {"Beds", "Baths"}, {"About", "Images"}}},
+		{196, [][]string{{"Title"}, {"City", "Postcode"}, {"Price", "Deposit", "Beds", "Baths"}, {"About", "Images"}}},
+	} {
+		var got [][]string
+		form := flatForm(plain)
+		for line := range strings.SplitSeq(ansi.Strip(form.View(c.width, 60)), "\n") {
+			var labels []string
+			for _, name := range form.Names() {
+				label := form.Field(name).Label
+				if strings.Contains(line, " "+label+" ") || strings.HasSuffix(line, " "+label) {
+					labels = append(labels, label)
 				}
+			}
+			if len(labels) > 0 {
+				got = append(got, labels)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("at %d columns the labels are (-want +got):\n%s", c.width, diff)
+		}
+	}
+}
+
+func TestEveryFieldBesideOthersFitsAndIsFoundByAClick(t *testing.T) {
+	form := flatForm(plain)
+	everySize(t, func(_ *theme.Theme, width, height int) string { return form.View(width, height) })
+	for _, width := range []int{40, 60, 80, 120, 200} {
+		lines := strings.Split(ansi.Strip(form.View(width, 60)), "\n")
+		for index, name := range form.Names() {
+			label := form.Field(name).Label
+			y := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, label) })
+			x := strings.Index(lines[y], label)
+			if got, ok := form.FieldAt(x, y); !ok || got != index {
+				t.Errorf("at %d columns a click on %s is on field %d", width, name, got)
 			}
 		}
 	}
-	if _, ok := form.FieldAt(23); ok {
-		t.Error("there is a field below the last")
+}
+
+func TestAChangedLineSaysWhatItWas(t *testing.T) {
+	form := flatForm(plain)
+	form.FocusOnName("price")
+	form.Update(typed("5"))
+	form.FocusOnName("title")
+	press(t, form, "ctrl+u")
+	form.Update(typed("Quiet flat"))
+	form.Set("images", "")
+	view := ansi.Strip(form.View(116, 40))
+	for _, want := range []string{"was: Bright flat", "25"} {
+		if !strings.Contains(view, want) {
+			t.Errorf("the form does not say %q:\n%s", want, view)
+		}
 	}
-	if _, ok := form.FieldAt(-1); ok {
-		t.Error("there is a field above the first")
+	if strings.Contains(view, "was: http") {
+		t.Errorf("a long text says what it was:\n%s", view)
+	}
+	if text := form.AccessibleText(); !strings.Contains(text, "Price (changed, was 2): 25\n") {
+		t.Errorf("it is read as\n%s", text)
+	}
+	form.FocusOnName("title")
+	press(t, form, "ctrl+u")
+	form.Update(typed(strings.Repeat("long ", 20)))
+	if view := ansi.Strip(form.View(80, 40)); strings.Contains(view, "was:") {
+		t.Errorf("what was takes space from what is:\n%s", view)
+	}
+}
+
+func TestAFormToReadScrollsInALongTextBeforeTheNextField(t *testing.T) {
+	form := flatForm(plain)
+	form.ReadOnly()
+	view := form.View(116, 16)
+	if strings.Contains(view, "▏") || !strings.Contains(view, "lines 1 to ") {
+		t.Errorf("the form to read:\n%s", view)
+	}
+	form.FocusOnName("about")
+	steps := 0
+	for ; form.Focus() == "about" && steps < 100; steps++ {
+		form.Scroll(actions.Down)
+		form.View(116, 16)
+	}
+	if form.Focus() != "images" || steps < 20 {
+		t.Errorf("after %d steps the focus is on %s", steps, form.Focus())
+	}
+	if view := form.View(116, 16); !strings.Contains(view, " of 31)") {
+		t.Errorf("the end of the text is not shown:\n%s", view)
+	}
+	for form.Scroll(actions.Up); form.Focus() == "about" && steps > 0; steps-- {
+		form.Scroll(actions.Up)
+	}
+	if form.Focus() != "baths" {
+		t.Errorf("back up the focus is on %s", form.Focus())
+	}
+	form.Scroll(actions.Bottom)
+	form.Scroll(actions.Top)
+	if form.Focus() != "title" {
+		t.Errorf("the top is %s", form.Focus())
+	}
+}
+
+func TestFieldAtFindsNoFieldOutsideOfTheForm(t *testing.T) {
+	form := perkForm(plain)
+	form.View(80, 24)
+	for _, y := range []int{-1, 23} {
+		if index, ok := form.FieldAt(0, y); ok {
+			t.Errorf("on line %d there is field %d", y, index)
+		}
 	}
 }
 
@@ -172,7 +286,7 @@ func TestChangedFieldsAreMarked(t *testing.T) {
 	}
 	form.MarkChanges()
 	if view := ansi.Strip(form.View(80, 4)); !strings.Contains(view, ">*Alpha") || !strings.Contains(view, "  Beta") ||
-		!strings.HasPrefix(form.AccessibleText(), "Alpha (changed): xy\nBeta: ") {
+		!strings.HasPrefix(form.AccessibleText(), "Alpha (changed, was x): xy\nBeta: ") {
 		t.Errorf("the changed field is not marked alone:\n%s\n%s", view, form.AccessibleText())
 	}
 	press(t, form, "backspace")

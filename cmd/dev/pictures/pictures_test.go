@@ -180,7 +180,7 @@ func (c *capture) editProperty() {
 	c.See("Property 1: Sunny loft", "395.00")
 	c.Press("e")
 	c.See("> Title")
-	c.Press("shift+tab", "shift+tab", "shift+tab", "shift+tab", "shift+tab", "shift+tab")
+	c.Press("tab", "tab", "tab", "tab")
 	c.See("> Price per week")
 	c.Press("ctrl+u")
 	c.Type("410,50")

@@ -28,6 +28,8 @@ var kind = &record.Kind[string, api.PerkRecord, api.PerkPatch]{
 		return []string{display.Line(p.Title), about, "Stock: " + stock}
 	},
 	Needs: "A title, a description and a city are needed.",
+	Rows: [][]string{{"title"}, {"merchant_name", "category"}, {"discount_text"}, {"image_url"},
+		{"valid_from", "valid_to"}, {"city"}, {"lat", "lng"}, {"stock", "approval", "hold_for"}, {"description", "terms"}},
 	CheckNew: func(members []api.Member) error {
 		_, err := api.ParseNewPerk(members)
 		return err

@@ -40,7 +40,7 @@ var flows = map[string]string{
 		unsaved: The changes to property 42 are not saved: price per week, latitude.
 		esc              => >*Latitude
 		ctrl+s ctrl+s    => Done: Saved property 42: price per week, latitude. | Price per week 275.00
-		                 => latitude (none), longitude -1.5491
+		                 => Latitude (none) Longitude -1.5491
 		got: PATCH {"price_pw":"275.00","lat":null}
 		stored: {"price_pw":"275.00","lat":null,"description":"Two rooms.\nA bath.\n\nA view.\n\n"}
 		unsaved:`,
@@ -59,7 +59,7 @@ var flows = map[string]string{
 		n                => >*Title
 		form: title=Bright flat!
 		esc              => Discard your changes to title?
-		y                => Property id | Bright flat`,
+		y                => Property 42: Bright flat | > Title`,
 
 	"a refused value is shown beside its field": `
 		service: refuses: PATCH
@@ -74,21 +74,21 @@ var flows = map[string]string{
 		stored: {"city":"York","deposit":600}`,
 
 	"enter edits the field under the cursor": `
-		G k k            => > Bathrooms
-		up k enter       => > Price per week
+		G k k            => > Longitude
+		k k up k k enter => > Price per week
 		ctrl+u "275.00"  => >*Price per week | 1 changed: price per week
 		ctrl+s           => 1 field changes: Price per week | - 250.50 | + 275.00
 		ctrl+s           => Saved property 42: price per week. | > Price per week 275.00
 		settle g         => > Title
-		j e              => > Description
-		esc              => > Description`,
+		j e              => > Address
+		esc              => > Address`,
 
 	"a field is found by its name": `
 		/                => Edit which field? | Longitude
 		"price\n" ctrl+u "275.00" ctrl+s ctrl+s => Saved property 42: price per week.
 		stored: {"price_pw":"275.00"}
 		settle / "long\n" => > Longitude
-		esc              => > Position`,
+		esc              => > Longitude`,
 
 	"the banner follows what is wrong": `
 		e
@@ -100,7 +100,7 @@ var flows = map[string]string{
 		fill: bedrooms x => ≠ Fix first`,
 
 	"a long text opens at its end": `
-		j enter          => > Description
+		G k enter        => > Description
 		"Quiet."
 		form: description="Two rooms.\nA bath.\n\nA view.\n\nQuiet."
 		size: 80x40      => Two rooms. | A bath. | A view. | Quiet.`,
@@ -300,7 +300,8 @@ var flows = map[string]string{
 		wait: 3s
 		settle
 		reopen:
-		j j enter        => Unsaved draft: title
+		                 => Unsaved draft: title
+		j enter          => Resume
 		enter            => > Address | *Title`,
 
 	"a draft is discarded": `
@@ -396,7 +397,7 @@ func TestPropertyIsOpenedByIDAndFromRecentOnes(t *testing.T) {
 		                 => Open a property | Property id
 		".\n"            => must not be . or ..
 		backspace "42\n" => Property 42: Bright flat | Price per week 250.50 | https://img.example/a,1.jpg
-		                 => latitude 53.8008, longitude -1.5491
+		                 => Latitude 53.8008 Longitude -1.5491
 		settle
 		open:            => Which property? | > 42 | Another property ...
 		enter settle     => Price per week 250.50

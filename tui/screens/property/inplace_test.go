@@ -18,7 +18,7 @@ func TestACursorScrollsWithinALongField(t *testing.T) {
 	o.Resize(60, 12)
 	o.See("> Title")
 	seen, steps := "", 0
-	for ; !o.Shows("> Address"); steps++ {
+	for ; !o.Shows("> Images"); steps++ {
 		o.Press("j")
 		seen += o.Screen()
 	}
@@ -27,9 +27,10 @@ func TestACursorScrollsWithinALongField(t *testing.T) {
 	}
 	o.Play(`
 		k                   => > Description
-		G                   => > Deposit | Property id
-		pgup pgup pgup enter => > Description
-		focus: description`) // the cursor stays where it can be seen
+		G                   => > Images
+		g pgdown            => > Deposit
+		G enter             => > Images
+		focus: images`)
 }
 
 func TestAClickMovesTheCursorAndASecondOneEdits(t *testing.T) {
@@ -67,7 +68,7 @@ func TestLongUnchangedTextIsLeftOut(t *testing.T) {
 	p.Description = strings.Repeat("before ", 200) + "old" + strings.Repeat(" after", 200)
 	o := startFake(t, p)
 	o.Play(record+`
-		j enter    => > Description
+		G k enter  => > Description
 		fill: description
 		paste: $new
 		ctrl+s     => 1 field changes: Description | - … before | before old after | before new after | after …

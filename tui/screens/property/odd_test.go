@@ -18,12 +18,12 @@ func oddProperty(t *testing.T) (p api.Property) {
 func TestOddPropertyIsShownAsItCame(t *testing.T) {
 	p := oddProperty(t)
 	shown := map[string]string{}
-	for _, pair := range facts(p) {
-		shown[pair.Label] = pair.Value
+	for _, f := range kind.Fields() {
+		shown[f.Label] = valueOf(f, p)
 	}
 	for label, want := range map[string]string{
 		"Price per week": "£295.50 (not a number)", "Bathrooms": "1.5 (not a whole number)", "Bedrooms": "(none)",
-		"Deposit": "(none)", "Position": "latitude north (not a number), longitude (none)", "Images": "7 (not a text)",
+		"Deposit": "(none)", "Latitude": "north (not a number)", "Longitude": "(none)", "Images": "7 (not a text)",
 	} {
 		if shown[label] != want {
 			t.Errorf("%s is shown as %q, want %q", label, shown[label], want)

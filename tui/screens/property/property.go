@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -32,6 +31,8 @@ var kind = &record.Kind[api.PropertyID, api.Property, api.PropertyPatch]{
 		return []string{display.Line(p.Title), address(p), priceOf(p)}
 	},
 	Needs: "A title and a price are needed.",
+	Rows: [][]string{{"title"}, {"address"}, {"city", "postcode"}, {"price_pw", "deposit", "bedrooms", "bathrooms"},
+		{"lat", "lng"}, {"description", "images"}},
 	CheckNew: func(members []api.Member) error {
 		_, err := api.ParseNewProperty(members)
 		return err
@@ -65,13 +66,13 @@ func whyNotOwn(ctx context.Context, c *client.Client, id api.PropertyID) (string
 type Screen struct {
 	*record.Editor[api.PropertyID, api.Property, api.PropertyPatch] // without an id until one is chosen
 
-	cursor int   // the field of the page that the keyboard is at
-	ends   []int // behind the last line of each fact of the page, as drawn last
+	page *widget.Form                 // the record to read, as its form has it; nil before it is drawn
+	of   client.Version[api.Property] // what it shows
 }
 
 func New(shell *screen.Shell, route screen.ToProperty) *Screen {
 	s := &Screen{}
-	s.Editor = record.NewEditor(shell, kind, route.ID, s, s.cursorOn)
+	s.Editor = record.NewEditor(shell, kind, route.ID, s, func(field string) { s.form().FocusOnName(field) })
 	return s
 }
 
@@ -113,25 +114,38 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	case screen.Mouse:
-		if s.Page() == record.Viewing && msg.Wheel == "" {
-			return s.click(msg)
+		if s.Page() == record.Viewing {
+			return s.mouse(msg)
 		}
 	}
 	return s.Editor.Update(msg)
 }
 
-// click moves to the field that is clicked. A click on the field under the cursor edits it.
-func (s *Screen) click(msg screen.Mouse) tea.Cmd {
-	above, _ := s.Scroll.More()
-	row := slices.IndexFunc(s.ends, func(end int) bool { return end > above+msg.Y })
+// mouse moves to the field that is clicked. A click on the field that has the keyboard edits it.
+func (s *Screen) mouse(msg screen.Mouse) tea.Cmd {
+	form := s.form()
+	before := form.Focus()
 	switch {
-	case row < 0 || row >= len(pageFields()):
-	case row == s.cursor && s.WhyNoEdit() == "":
-		return s.StartEdit(pageFields()[row].Name)
-	default:
-		s.cursor = row
+	case msg.Wheel != "":
+		form.Scroll(msg.Wheel)
+	case s.FocusAt(form, msg) && form.Focus() == before && s.WhyNoEdit() == "":
+		return s.StartEdit(before)
 	}
 	return nil
+}
+
+// form returns the record to read, with the fields where the form to edit it has them.
+func (s *Screen) form() *widget.Form {
+	if s.page != nil && kind.IsSame(s.of, s.Record.Value) {
+		return s.page
+	}
+	s.of = s.Record.Value
+	form := kind.ToRead(s.Shell.Theme, func(f api.Field) string { return valueOf(f, s.of.Record) })
+	if s.page != nil {
+		form.FocusOnName(s.page.Focus())
+	}
+	s.page = form
+	return form
 }
 
 func (s *Screen) Offers() []actions.Offer {
@@ -151,17 +165,19 @@ func (s *Screen) Offers() []actions.Offer {
 	why, noEdit := s.WhyNoChange(), s.WhyNoEdit()
 	noImage := actions.WhyIf(len(s.Record.Value.Record.Images) == 0, "It has no images.")
 	noOpen := cmp.Or(noEdit, s.WhyNotAllowed(actions.Edit)) // elsewhere Open changes nothing
-	edit := func() tea.Cmd { return s.StartEdit(pageFields()[s.cursor].Name) }
+	form := s.form()
+	edit := func() tea.Cmd { return s.StartEdit(form.Focus()) }
+	scroll := func(id actions.ID) tea.Cmd { form.Scroll(id); return nil }
 	return slices.Concat(s.CheckOffers(), s.Offer([]actions.Offer{
 		{ID: actions.Open, Why: noOpen, Hint: "edit", Do: edit},
 		{ID: actions.Edit, Why: noEdit, Do: edit},
 		{ID: actions.History, Why: why, Do: s.OpenHistory},
 		{ID: actions.Undo, Why: cmp.Or(why, s.WhyNoUndo()), Do: s.StartUndo},
 		{ID: actions.Delete, Why: why, Do: func() tea.Cmd { return s.ConfirmDelete("") }},
-		{ID: actions.EditField, Why: noEdit, Hint: "field", Do: func() tea.Cmd { return s.PickField(s.cursor) }},
+		{ID: actions.EditField, Why: noEdit, Hint: "field", Do: func() tea.Cmd { return s.PickField(form.Focus()) }},
 		{ID: actions.OpenImage, Why: noImage, Do: s.openImage},
 		{ID: actions.CopyID, Do: s.CopyID},
-	}...), s.Scroll.Moves(s.move))
+	}...), widget.Moves(scroll))
 }
 
 func (s *Screen) View() string {
@@ -171,103 +187,7 @@ func (s *Screen) View() string {
 	if kind, title, advice := s.placeholder(); title != "" {
 		return widget.Notice(s.Shell.Theme, kind, title, advice, s.Width, s.Height)
 	}
-	lines := record.IntroLines(s.Width, s.Banner(), nil)
-	lines = append(lines, s.drawFacts(s.Width, len(lines))...)
-	s.Scroll.Layout(lines, s.Width, s.Height)
-	if s.Reveal {
-		s.Reveal = false
-		first, end := s.linesAt(s.cursor)
-		s.Scroll.Reveal(end - 1)
-		s.Scroll.Reveal(first)
-	}
-	return s.Scroll.Draw(s.Shell.Theme, lines, s.Width, s.Height)
-}
-
-// drawFacts draws the property with a mark at the cursor, below that many lines.
-func (s *Screen) drawFacts(width, above int) (lines []record.Line) {
-	pairs, widest, gutter := facts(s.Record.Value.Record), 0, len(record.FitMark("> ", width))
-	for _, p := range pairs {
-		widest = max(widest, display.Width(p.Label))
-	}
-	s.ends = s.ends[:0]
-	for i, p := range pairs {
-		look, mark := *s.Shell.Theme, display.Pad("", gutter)
-		if i == s.cursor {
-			look.Heading, mark = look.Accent, look.Accent.Render(record.FitMark("> ", width))
-		}
-		p.Label = display.Pad(p.Label, widest)
-		for _, text := range widget.Pairs(&look, width-gutter, []widget.Pair{p}) {
-			lines = append(lines, record.Drawn(mark+text))
-			mark = display.Pad("", gutter)
-		}
-		s.ends = append(s.ends, above+len(lines))
-	}
-	return lines
-}
-
-// linesAt returns the first line of a fact of the page, and the one behind its last. The first has what is above it,
-// the last what is below.
-func (s *Screen) linesAt(row int) (first, end int) {
-	if row > 0 && row < len(s.ends) {
-		first = s.ends[row-1]
-	}
-	if row == len(pageFields())-1 {
-		row++ // the id, which is not a field
-	}
-	if row < len(s.ends) {
-		end = s.ends[row]
-	}
-	return first, end
-}
-
-// move moves the cursor to another field, or scrolls in a field that is longer than the screen.
-func (s *Screen) move(id actions.ID) tea.Cmd {
-	first, end := s.linesAt(s.cursor)
-	above, below := s.Scroll.More()
-	switch {
-	case id == actions.Down && below > 0 && end > above+s.Scroll.Visible, id == actions.Up && above > first:
-		return s.Scroll.Scrolled(id)
-	case id == actions.Down:
-		s.cursor++
-	case id == actions.Up:
-		s.cursor--
-	case id == actions.Top:
-		s.cursor = 0
-	case id == actions.Bottom:
-		s.cursor = len(pageFields()) - 1
-	default:
-		s.Scroll.Do(id)
-		s.cursor = s.fieldAt(s.cursor)
-		return nil
-	}
-	s.cursor, s.Reveal = max(0, min(s.cursor, len(pageFields())-1)), true
-	return nil
-}
-
-// fieldAt returns the field nearest to one that is visible.
-func (s *Screen) fieldAt(row int) int {
-	above, _ := s.Scroll.More()
-	for row < len(pageFields())-1 && row < len(s.ends) && s.ends[row] <= above {
-		row++
-	}
-	for first, _ := s.linesAt(row); row > 0 && first >= above+s.Scroll.Visible; first, _ = s.linesAt(row) {
-		row--
-	}
-	return row
-}
-
-// pageFields are the fields with a row of their own: a position has one.
-var pageFields = sync.OnceValue(func() []api.Field {
-	return slices.DeleteFunc(slices.Clone(kind.Fields()), func(f api.Field) bool { return f.Name == "lng" })
-})
-
-// cursorOn moves the cursor to a field.
-func (s *Screen) cursorOn(name string) {
-	if name == "lng" {
-		name = "lat"
-	}
-	s.cursor = max(0, slices.IndexFunc(pageFields(), func(f api.Field) bool { return f.Name == name }))
-	s.Reveal = true
+	return s.ViewToRead(s.form())
 }
 
 // placeholder is shown instead of the property; the title is empty if the property can be shown.
@@ -281,30 +201,12 @@ func (s *Screen) placeholder() (kind widget.NoticeKind, title, advice string) {
 	return s.Placeholder()
 }
 
-func facts(p api.Property) []widget.Pair {
-	var pairs []widget.Pair
-	for _, f := range kind.Fields() {
-		pair := widget.Pair{Label: f.Label, Value: valueOf(f, p)}
-		switch {
-		case f.Name == "lat":
-			lng := fieldNamed("lng")
-			pair = widget.Pair{Label: "Position", Value: "latitude " + pair.Value + ", longitude " + valueOf(lng, p)}
-			if kind.Text("lat", p)+kind.Text("lng", p) == "" {
-				pair.Value = "(none)"
-			}
-		case f.Name == "lng":
-			continue
-		case f.IsMultiline():
-			pair.Value = strings.TrimRight(pair.Value, "\n")
-		}
-		pairs = append(pairs, pair)
-	}
-	return append(pairs, widget.Pair{Label: "Property id", Value: display.Line(string(p.PropertyID()))})
-}
-
 // valueOf is the value of a field as it is shown, with a remark if it can't be read.
 func valueOf(f api.Field, p api.Property) string {
 	value := record.Displayed(f, operation.Properties.Text(f.Name, p))
+	if f.IsMultiline() {
+		value = strings.TrimRight(value, "\n")
+	}
 	if remark := p.Remarks()[f.Name]; remark != "" {
 		value += " (" + remark + ")"
 	}
@@ -336,7 +238,7 @@ func (s *Screen) AccessibleText() string {
 		return widget.AccessibleNotice(kind, title, advice)
 	}
 	lines := record.LinearNotes(s.Banner())
-	return strings.Join(append(lines, widget.AccessiblePairs(facts(s.Record.Value.Record))...), "\n")
+	return strings.Join(append(lines, s.form().AccessibleText(), "Property id: "+s.ShownID()), "\n")
 }
 
 // pickProperty asks which property to open: one of those that were opened last, or another.

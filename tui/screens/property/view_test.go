@@ -167,8 +167,8 @@ var states = map[string]struct {
 }{
 	"record": {flow: record},
 	"plain-record": {record, api.Property{ID: 42, Title: "Only a title"}, []string{
-		"> Title Only a title", "Description (empty)", "Images (none)", "Price per week 0", "Position (none)",
-		"Property id 42"}},
+		"> Title Only a title", "Description (empty)", "Images (none)", "Price per week 0", "Deposit 0", "Latitude (none)",
+		"Longitude (none)"}},
 	"loading": {flow: "service: silent\nopen: 42", says: []string{"Loading property 42 ..."}},
 	"none": {flow: "service: not found\n" + record, says: []string{
 		"! Property 42 was not loaded. There is no property 42. 3 opens another property."}},
@@ -321,8 +321,8 @@ func TestClickFocusesAField(t *testing.T) {
 
 func TestLongTextScrolls(t *testing.T) {
 	reach(t, "long").Play(`
-		size: 60x12  => ≠ Property id
-		G            => Property id
+		size: 60x12  => ≠ Images
+		G            => > Images
 		g            => A long title
 		pgdown j k   => ≠ A long title A long title A long title A long title A long title A`)
 }
@@ -330,10 +330,10 @@ func TestLongTextScrolls(t *testing.T) {
 func TestAccessibleText(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"record": {"Title: Bright flat", "Price per week: 250.50",
-			"Position: latitude 53.8008, longitude -1.5491", "Property id: 42"},
+			"Latitude: 53.8008", "Longitude: -1.5491", "Property id: 42"},
 		"none":         {"Problem: Property 42 was not loaded. There is no property 42."},
 		"offline":      {"Last loaded just now.", "Title: Bright flat"},
-		"form-refused": {"Note: Not saved", "City (changed): Atlantis", "City is outside of our region"},
+		"form-refused": {"Note: Not saved", "City (changed, was Leeds): Atlantis", "City is outside of our region"},
 		"comparison": {"Save this in property 42? ctrl+s save",
 			"Title\n  removed: Bright flat\n  new: Bright and quiet flat", "removed: A bath.", "removed: (empty line)",
 			"new: (none)"},

@@ -103,7 +103,7 @@ func (s *Screen) mouse(msg screen.Mouse) {
 	case form != nil && msg.Wheel != "":
 		s.aside.Do(msg.Wheel)
 	case form != nil:
-		if field, ok := form.FieldAt(msg.Y - s.formTop); ok {
+		if field, ok := form.FieldAt(msg.X, msg.Y-s.formTop); ok {
 			form.FocusIndex(field)
 		}
 	case msg.Wheel != "":
