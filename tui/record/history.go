@@ -21,10 +21,19 @@ import (
 )
 
 // toHistory shows the history of a record above its screen, which restores what is chosen there.
-type toHistory[I ~string, R any, P operation.Patch[R, P]] struct{ of *Editor[I, R, P] }
+type toHistory[I ~string, R any, P operation.Patch[R, P]] struct {
+	of     *Editor[I, R, P]
+	change *api.PropertyVersion // to show first; nil for the list
+}
 
-func (to toHistory[I, R, P]) Tab() int                        { return to.of.Kind.Tab }
-func (to toHistory[I, R, P]) New(*screen.Shell) screen.Screen { return newHistory(to.of) }
+func (to toHistory[I, R, P]) Tab() int { return to.of.Kind.Tab }
+func (to toHistory[I, R, P]) New(*screen.Shell) screen.Screen {
+	h := to.of.NewHistory()
+	if h.Open = func(_ string, v *api.PropertyVersion) tea.Cmd { return h.show(v) }; to.change != nil {
+		h.show(to.change)
+	}
+	return h
+}
 
 // History is the screen of what was changed in a record, the newest change first.
 type History[I ~string, R any, P operation.Patch[R, P]] struct {
@@ -45,9 +54,10 @@ type change struct {
 	drawn map[drawing][]Line // slow to compute for each frame
 }
 
-func newHistory[I ~string, R any, P operation.Patch[R, P]](of *Editor[I, R, P]) *History[I, R, P] {
-	shell, k, id := of.Shell, of.Kind, of.ID
-	h := &History[I, R, P]{shell: shell, of: of}
+// NewHistory makes the list for a part of the record's screen. There a change opens on a screen of its own.
+func (s *Editor[I, R, P]) NewHistory() *History[I, R, P] {
+	shell, k, id := s.Shell, s.Kind, s.ID
+	h := &History[I, R, P]{shell: shell, of: s}
 	newest := list.FirstOrder("version")
 	type version = *api.PropertyVersion
 	kind := list.Kind[struct{}, api.PropertyVersion]{
@@ -64,7 +74,7 @@ func newHistory[I ~string, R any, P operation.Patch[R, P]](of *Editor[I, R, P]) 
 		},
 		Changes: func(e api.Event) bool { return k.IsAbout(e, id) },
 		ID:      func(v version) string { return v.At.String() + screen.Optional(v.ETag) },
-		Open:    func(_ string, v version) tea.Cmd { return h.show(v) },
+		Open:    func(_ string, v version) tea.Cmd { return shell.Open(toHistory[I, R, P]{s, v}) },
 		Columns: list.Columns[version]{
 			{Column: widget.Column{Name: "When", Min: 10}, Cell: func(v version) string { return shell.When(v.At) }},
 			{Column: widget.Column{Name: "Who", Min: 10, Share: 1, Drop: 1}, Cell: by},

@@ -167,7 +167,7 @@ func (s *Editor[I, R, P]) DeletedOffers(deletion api.PropertyVersion) []actions.
 
 const beingRead = "Its history is being read."
 
-func (s *Editor[I, R, P]) OpenHistory() tea.Cmd { return s.Shell.Open(toHistory[I, R, P]{s}) }
+func (s *Editor[I, R, P]) OpenHistory() tea.Cmd { return s.Shell.Open(toHistory[I, R, P]{of: s}) }
 func (s *Editor[I, R, P]) CopyID() tea.Cmd      { return s.Shell.Copy(string(s.ID), "") }
 
 // tellDeleted says that the record was deleted here, once it is known who can restore it. Where nobody but the

@@ -18,7 +18,7 @@ import (
 func (s *Editor[I, R, P]) View() string {
 	switch s.Page() {
 	case editing:
-		return s.viewEditing()
+		return s.ViewForm(s.edit.form, s.Height)
 	case reviewing:
 		return s.Scroll.Draw(s.Shell.Theme, s.layoutReview(), s.Width, s.Height)
 	case merging:
@@ -93,18 +93,20 @@ func (s *Editor[I, R, P]) reviewIntro() []string {
 	return lines
 }
 
-func (s *Editor[I, R, P]) viewEditing() (view string) {
-	view, s.formTop = viewForm(s.Shell.Theme, s.edit.form, s.Notes, s.formStatus(), s.Width, s.Height)
-	return view
-}
-
-// ViewToRead draws the record in a form to read, and says of what it has a draft.
-func (s *Editor[I, R, P]) ViewToRead(form *widget.Form) (view string) {
-	status := ""
-	if typed := s.Kind.Typed(s.drafts.values); len(typed) > 0 {
+// ViewForm draws the form of an edit, or the record in a form to read. Its last line says what is changed, or of what
+// there is a draft.
+func (s *Editor[I, R, P]) ViewForm(form *widget.Form, height int) (view string) {
+	notes, status := s.Notes, ""
+	switch typed := s.Kind.Typed(s.drafts.values); {
+	case s.Page() == editing:
+		status = s.formStatus()
+	case len(typed) > 0:
 		status = s.Shell.Theme.Warn.Render("Unsaved draft: " + s.Kind.Labels(typed))
+		fallthrough
+	default:
+		notes = s.Banner()
 	}
-	view, s.formTop = viewForm(s.Shell.Theme, form, s.Banner(), status, s.Width, s.Height)
+	view, s.formTop = viewForm(s.Shell.Theme, form, notes, status, s.Width, height)
 	return view
 }
 

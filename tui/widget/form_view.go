@@ -49,8 +49,15 @@ func (f *Form) View(width, height int) string {
 
 // Lines returns how many lines the fields fill at a width, with a window's height for long texts to grow into.
 func (f *Form) Lines(width int) (lines int) {
+	tops := make([]int, len(f.entries)) // what is seen of long texts is not as in the window
+	for i, e := range f.entries {
+		tops[i] = e.editor.top
+	}
 	for _, row := range f.rows(width, 24) {
 		lines += heightOf(row)
+	}
+	for i, e := range f.entries {
+		e.editor.top = tops[i]
 	}
 	return lines
 }

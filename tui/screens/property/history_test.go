@@ -23,6 +23,22 @@ var pastFlows = map[string]string{
 		ctrl+s           => Undone in property 42: title.
 		stored: {"title":"Mine"}`,
 
+	"what was changed is below the form, where a change is opened and restored": `
+		$saved
+		size: 120x40     => > Title | History 2 · newest | updated | Bright flat → Mine
+		e                => ctrl+s save | History 2
+		esc tab          => tab listing
+		enter            => Updated just now by | - Bright flat | + Mine
+		esc esc          => tab listing | Title
+		j b              => 1 field changes: Title | Restore this in property 42? | + Bright flat
+		ctrl+s           => Restored property 42: title. | History 3 | Mine → Bright flat
+		got: POST restore
+		stored: {"title":"Bright flat"}
+		click: > Title   => tab changes | enter edit
+		click: updated   => tab listing
+		size: 80x24      => History 3 | ≠ Title:
+		tab              => > Title | ≠ History 3`,
+
 	"a version that is there is not restored": `
 		h                => History 1
 		b                => Nothing to restore: property 42 is as it was then.

@@ -18,7 +18,7 @@ func TestACursorScrollsWithinALongField(t *testing.T) {
 	o.Resize(60, 12)
 	o.See("> Title")
 	seen, steps := "", 0
-	for ; !o.Shows("> Images"); steps++ {
+	for ; !o.Shows("> Images") && steps < 300; steps++ {
 		o.Press("j")
 		seen += o.Screen()
 	}

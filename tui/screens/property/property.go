@@ -68,11 +68,13 @@ type Screen struct {
 
 	page *widget.Form                 // the record to read, as its form has it; nil before it is drawn
 	of   client.Version[api.Property] // what it shows
+	past *past
 }
 
 func New(shell *screen.Shell, route screen.ToProperty) *Screen {
 	s := &Screen{}
 	s.Editor = record.NewEditor(shell, kind, route.ID, s, func(field string) { s.form().FocusOnName(field) })
+	s.past = newPast(s)
 	return s
 }
 
@@ -117,18 +119,30 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		if s.Page() == record.Viewing {
 			return s.mouse(msg)
 		}
+		return s.Editor.Update(msg)
+	case screen.Edited, screen.FieldLeft, screen.Changed: // of the record
+		return s.Editor.Update(msg)
 	}
-	return s.Editor.Update(msg)
+	before := s.Record.Value
+	cmd := tea.Batch(s.past.update(msg), s.Editor.Update(msg))
+	if s.Record.Has && !kind.IsSame(before, s.Record.Value) {
+		cmd = tea.Batch(cmd, s.past.read())
+	}
+	return cmd
 }
 
 // mouse moves to the field that is clicked. A click on the field that has the keyboard edits it.
 func (s *Screen) mouse(msg screen.Mouse) tea.Cmd {
+	hadKeys := !s.past.hasKeys
+	if cmd, mine := s.past.mouse(msg); mine {
+		return cmd
+	}
 	form := s.form()
 	before := form.Focus()
 	switch {
 	case msg.Wheel != "":
 		form.Scroll(msg.Wheel)
-	case s.FocusAt(form, msg) && form.Focus() == before && s.WhyNoEdit() == "":
+	case s.FocusAt(form, msg) && hadKeys && form.Focus() == before && s.WhyNoEdit() == "":
 		return s.StartEdit(before)
 	}
 	return nil
@@ -162,13 +176,16 @@ func (s *Screen) Offers() []actions.Offer {
 	if deletion := s.Deletion(); deletion != nil {
 		return s.DeletedOffers(*deletion)
 	}
+	if s.past.hasKeys {
+		return append(s.past.Offers(), s.past.tab())
+	}
 	why, noEdit := s.WhyNoChange(), s.WhyNoEdit()
 	noImage := actions.WhyIf(len(s.Record.Value.Record.Images) == 0, "It has no images.")
 	noOpen := cmp.Or(noEdit, s.WhyNotAllowed(actions.Edit)) // elsewhere Open changes nothing
 	form := s.form()
 	edit := func() tea.Cmd { return s.StartEdit(form.Focus()) }
 	scroll := func(id actions.ID) tea.Cmd { form.Scroll(id); return nil }
-	return slices.Concat(s.CheckOffers(), s.Offer([]actions.Offer{
+	return slices.Concat([]actions.Offer{s.past.tab()}, s.CheckOffers(), s.Offer([]actions.Offer{
 		{ID: actions.Open, Why: noOpen, Hint: "edit", Do: edit},
 		{ID: actions.Edit, Why: noEdit, Do: edit},
 		{ID: actions.History, Why: why, Do: s.OpenHistory},
@@ -181,13 +198,25 @@ func (s *Screen) Offers() []actions.Offer {
 }
 
 func (s *Screen) View() string {
-	if s.Page() != record.Viewing {
+	form := s.Form()
+	if form == nil && s.Page() != record.Viewing {
 		return s.Editor.View()
 	}
-	if kind, title, advice := s.placeholder(); title != "" {
-		return widget.Notice(s.Shell.Theme, kind, title, advice, s.Width, s.Height)
+	if form == nil {
+		if kind, title, advice := s.placeholder(); title != "" {
+			return widget.Notice(s.Shell.Theme, kind, title, advice, s.Width, s.Height)
+		}
+		form = s.form()
 	}
-	return s.ViewToRead(s.form())
+	left := s.past.layOut(s.Width, s.Height, form.Lines(s.Width)+2) // with the status, and a line between
+	var parts []string
+	if left > 0 {
+		parts = append(parts, s.ViewForm(form, left))
+	}
+	if left < s.Height {
+		parts = append(parts, s.past.View())
+	}
+	return strings.Join(parts, "\n")
 }
 
 // placeholder is shown instead of the property; the title is empty if the property can be shown.
@@ -236,6 +265,9 @@ func (s *Screen) AccessibleText() string {
 	}
 	if kind, title, advice := s.placeholder(); title != "" {
 		return widget.AccessibleNotice(kind, title, advice)
+	}
+	if s.past.hasKeys {
+		return s.past.AccessibleText()
 	}
 	lines := record.LinearNotes(s.Banner())
 	return strings.Join(append(lines, s.form().AccessibleText(), "Property id: "+s.ShownID()), "\n")
