@@ -80,6 +80,8 @@ type Page[T any] struct {
 	Meta PageMeta `json:"meta"`
 
 	DistancesKM []float64 `json:"-"` // of perks from the position that was asked for, from HeaderDistances
+	Centre      *Point    `json:"-"` // from HeaderCentre; nil if that is not known
+	Near        string    `json:"-"` // what the service calls the place that was asked for by its name; "" if none was
 	LeftOut     []string  `json:"-"` // the ids of items that came, but are of another kind than was asked for
 	Searched    []string  `json:"-"` // the keys of metadata that are searched, from HeaderSearched
 	Incomplete  string    `json:"-"` // why redemptions may be missing, from HeaderIndexed; "" if none is

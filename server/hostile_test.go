@@ -248,7 +248,7 @@ func TestCORSAllowsTheConfiguredOrigins(t *testing.T) {
 				return response.Header
 			}
 			const read = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Perks-Actor, " +
-				"Perks-Four-Eyes, Retry-After, WWW-Authenticate, X-As-Of, X-Distances, X-Metadata-Indexed, " +
+				"Perks-Four-Eyes, Retry-After, WWW-Authenticate, X-As-Of, X-Centre, X-Distances, X-Metadata-Indexed, " +
 				"X-Position, X-Previous-ETag, X-Request-Id, X-Searched-Metadata, X-Total-Count"
 			for _, header := range []struct {
 				of         http.Header

@@ -132,6 +132,16 @@ func TestDistancesAreInAHeader(t *testing.T) {
 	}
 }
 
+func TestTheMiddleOfACityIsInAHeader(t *testing.T) {
+	s, token := manyListed(t)
+	for query, want := range map[string]string{"city=berlin": "52.02333,13", "": "", "city=berlin&lat=52&lng=13": ""} {
+		response, _ := s.Get(token, s.LiveURL()+"/perks?per_page=3&"+query)
+		if got := response.Header.Get(api.HeaderCentre); got != want {
+			t.Errorf("%s: the middle is %q, want %q", query, got, want)
+		}
+	}
+}
+
 func TestLinksKeepEveryOtherParameter(t *testing.T) {
 	s, token := manyListed(t)
 	query := "city=BERLIN&per_page=5&sort=title&mine=a%26b&page=2&latitude=52.00&longitude=13&radius=500"

@@ -198,7 +198,7 @@ const (
 	corsRequestHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, " +
 		"Perks-Actor, X-Position, X-Request-Id"
 	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Perks-Actor, " +
-		"Perks-Four-Eyes, Retry-After, WWW-Authenticate, X-As-Of, X-Distances, X-Metadata-Indexed, X-Position, " +
+		"Perks-Four-Eyes, Retry-After, WWW-Authenticate, X-As-Of, X-Centre, X-Distances, X-Metadata-Indexed, X-Position, " +
 		"X-Previous-ETag, X-Request-Id, X-Searched-Metadata, X-Total-Count"
 	corsMaxAge = "600" // seconds for which browsers cache a preflight
 )

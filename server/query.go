@@ -148,6 +148,9 @@ func writePage[T any](s *service, c echo.Context, list store.List[T], window sto
 		}
 		header.Set(api.HeaderDistances, strings.Join(texts, ", "))
 	}
+	if list.Centre != nil {
+		header.Set(api.HeaderCentre, list.Centre.String())
+	}
 	if links := pageLinks(s.address(c.Request()), page.Meta, next); links != "" {
 		header.Set("Link", links)
 	}

@@ -177,9 +177,10 @@ func (q PerkQuery) Reach(total int64) Fetch {
 }
 
 // Page makes a list of what was read as Reach says. distances returns those of perks from the query's position, in
-// millimetres.
+// millimetres, and positions those that they have.
 func (q PerkQuery) Page(
 	perks []api.Perk, total int64, distances func(ids []string) ([]int64, error),
+	positions func(ids []string) ([]api.Point, error),
 ) (list List[api.Perk], err error) {
 	list = List[api.Perk]{Items: perks, Total: total}
 	isLast := len(perks) == 0 || q.Window.Offset() >= total-int64(len(perks))
@@ -188,11 +189,13 @@ func (q PerkQuery) Page(
 		list.Items = perks[:min(len(perks), q.Window.PerPage)]
 	}
 	var farthest int64 // of the last perk
-	if q.Near != nil && len(list.Items) > 0 {
-		ids := make([]string, len(list.Items))
-		for i := range list.Items {
-			ids[i] = list.Items[i].ID
-		}
+	ids := make([]string, len(list.Items))
+	for i := range list.Items {
+		ids[i] = list.Items[i].ID
+	}
+	switch {
+	case len(ids) == 0:
+	case q.Near != nil:
 		millimetres, err := distances(ids)
 		if err != nil {
 			return list, err
@@ -200,6 +203,12 @@ func (q PerkQuery) Page(
 		for _, farthest = range millimetres {
 			list.DistancesKM = append(list.DistancesKM, float64(farthest/1000)/1000)
 		}
+	case q.City != "":
+		points, err := positions(ids)
+		if err != nil {
+			return list, err
+		}
+		list.Centre = api.Middle(points)
 	}
 	if !isLast {
 		list.Next = q.CursorOf(&list.Items[len(list.Items)-1], farthest)

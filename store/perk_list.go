@@ -32,6 +32,8 @@ type PerkSearch[IDs Sized] interface {
 	IsIDAt(ids IDs, at int64, id string) (bool, error)
 	// Distances returns those of perks from the query's position, in millimetres.
 	Distances(ids []string) ([]int64, error)
+	// Positions returns those that perks have.
+	Positions(ids []string) ([]api.Point, error)
 	// HasOrderedScan tells whether an index has the matches, and little else, in the order of the list.
 	HasOrderedScan() bool
 	// Cost is about how many perks ReadPage collects.
@@ -85,7 +87,7 @@ func (l *PerkLists[IDs]) List(ctx context.Context, search PerkSearch[IDs]) (list
 	if err != nil {
 		return list, err
 	}
-	return s.Query.Page(perks, total, search.Distances)
+	return s.Query.Page(perks, total, search.Distances, search.Positions)
 }
 
 // keptPage reads the window by the kept order of the list; nil if that is not known, or a page takes no longer without.

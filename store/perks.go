@@ -20,6 +20,9 @@ func ScanPerk(r Scanner) (p api.Perk, err error) {
 		&p.Terms, &p.ValidFrom, &p.ValidTo, &p.City, &p.CreatedAt, &p.UpdatedAt)
 }
 
+// ScanPoint reads lat and lng, neither of which is null.
+func ScanPoint(r Scanner) (p api.Point, err error) { return p, r.Scan(&p.Lat, &p.Lng) }
+
 func scanPerkRecord(r Scanner) (record PerkRecord, err error) {
 	record.Perk, err = ScanPerk(ScanAfter(r, &record.Lat, &record.Lng, &record.Stock, &record.Approval,
 		&record.HoldFor))

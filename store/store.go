@@ -348,7 +348,8 @@ type List[T any] struct {
 	IsMore bool    // than Total, at which counting ended
 	Next   *Cursor // after the last item, if there are more
 
-	DistancesKM []float64 // of perks from the query's position; nil without one
+	DistancesKM []float64  // of perks from the query's position; nil without one
+	Centre      *api.Point // the middle of the perks, of a query by city without a position; nil if none has one
 }
 
 // PerkQuery says which perks, in which order, and which page of them. Zero filters match everything, except

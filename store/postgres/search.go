@@ -137,6 +137,11 @@ func (s *search) Distances(ids []string) ([]int64, error) {
 			ORDER BY page.n`, customPlan, s.Args)
 }
 
+func (s *search) Positions(ids []string) ([]api.Point, error) {
+	return store.All(s.view, store.ScanPoint,
+		`SELECT p.lat, p.lng FROM perks AS p WHERE p.id = ANY ($1::text[]) AND p.lat IS NOT NULL`, ids)
+}
+
 func (s *search) ReadAfter(reach store.Fetch, matching int64) ([]api.Perk, error) {
 	order, err := s.pageOrder(s.Query.Sort, false)
 	if err != nil {

@@ -174,6 +174,11 @@ func (s *search) Distances(ids []string) ([]int64, error) {
 		FROM json_each(@ids) AS page CROSS JOIN perks AS p ON p.id = page.value ORDER BY page.key`, s.Args)
 }
 
+func (s *search) Positions(ids []string) ([]api.Point, error) {
+	return store.All(s.view, store.ScanPoint, `SELECT p.lat, p.lng
+		FROM json_each($1) AS page CROSS JOIN perks AS p ON p.id = page.value WHERE p.lat IS NOT NULL`, asJSON(ids))
+}
+
 func (s *search) HasOrderedScan() bool {
 	switch {
 	case s.Query.Near != nil || s.HasWords() || len(s.Categories) > 1:
