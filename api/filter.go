@@ -45,8 +45,11 @@ func (f PerkFilter) CanSortBy(field string) bool {
 }
 
 // Circle is the area within a distance of a point, in degrees. In a client's filter, a radius of 0 means the service's
-// default.
-type Circle struct{ Lat, Lng, RadiusKM float64 }
+// default, and the point may be named instead: a client looks up where that is before it asks for the list.
+type Circle struct {
+	Lat, Lng, RadiusKM float64
+	Name               string // of a city, or the id of a perk
+}
 
 // FilterField is one field of a filter, as it appears in a flag, a form, a query and a URL. In a URL, the point of a
 // PerkFilter is two parameters.
@@ -86,11 +89,14 @@ var PerkFilterFields = []FilterField[PerkFilter]{
 		func(f PerkFilter, p *Perk) Fit { return sameText(f.City, p.City) }),
 	categoryFilter(),
 	{
-		Name: "near", Flag: "near", Usage: "only perks near this position (`LAT,LNG` in degrees)", Label: "Near",
-		Hint: "(lat,lng)", Key: "near", isPoint: true,
+		Name: "near", Flag: "near", Usage: "only perks near this `PLACE`: LAT,LNG in degrees, a city or a perk's id",
+		Label: "Near", Hint: "(lat,lng, city or perk)", Key: "near", isPoint: true,
 		Get: func(f PerkFilter) string {
-			if f.Near == nil {
+			switch {
+			case f.Near == nil:
 				return ""
+			case f.Near.Name != "":
+				return f.Near.Name
 			}
 			return decimal(f.Near.Lat) + "," + decimal(f.Near.Lng)
 		},
@@ -144,16 +150,23 @@ func textFilter[F any](name, flag, label, hint, usage string, of func(*F) *strin
 		Name: name, Flag: flag, Usage: usage, Label: label, Hint: hint, Key: name, isSeparate: true,
 		Get: func(f F) string { return *of(&f) },
 		Set: func(f *F, text string) string {
-			switch {
-			case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-				return "must be valid UTF-8 text"
-			case utf8.RuneCountInString(text) > maxFilterText:
-				return fmt.Sprintf("must be at most %d characters long", maxFilterText)
+			if problem := lineRule(text); problem != "" {
+				return problem
 			}
 			*of(f) = strings.TrimSpace(text)
 			return ""
 		},
 	}
+}
+
+func lineRule(text string) string {
+	switch {
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return "must be valid UTF-8 text"
+	case utf8.RuneCountInString(text) > maxFilterText:
+		return fmt.Sprintf("must be at most %d characters long", maxFilterText)
+	}
+	return ""
 }
 
 // switchFilter is a field that is true or false.
@@ -202,7 +215,8 @@ func readFilter[F any](p *Parameters, fields []FilterField[F], f *F) {
 	}
 }
 
-// setPoint reads a point such as "52.52,13.405" or "52.52 13.405", and keeps the radius.
+// setPoint reads a point such as "52.52,13.405" or "52.52 13.405", or the name of one, and keeps the radius. A name has
+// no comma.
 func setPoint(f *PerkFilter, text string) (problem string) {
 	if text = strings.TrimSpace(text); text == "" {
 		f.Near = nil
@@ -210,10 +224,18 @@ func setPoint(f *PerkFilter, text string) (problem string) {
 	}
 	var at Circle
 	if f.Near != nil {
-		at = *f.Near
+		at.RadiusKM = f.Near.RadiusKM
 	}
 	lat, lng, hasComma := strings.Cut(text, ",")
-	if !hasComma {
+	switch {
+	case !hasComma && hasWords(text) && !isNumeric(text):
+		if problem := lineRule(text); problem != "" {
+			return problem
+		}
+		at.Name = text
+		f.Near = &at
+		return ""
+	case !hasComma:
 		lat, lng, _ = strings.Cut(text, " ")
 	}
 	if TextValue(strings.TrimSpace(lat)).Float(&at.Lat) != "" ||
@@ -244,7 +266,9 @@ func setRadius(f *PerkFilter, text string) (problem string) {
 		}
 	}
 	if f.Near != nil {
-		f.Near = &Circle{f.Near.Lat, f.Near.Lng, km}
+		at := *f.Near
+		at.RadiusKM = km
+		f.Near = &at
 	}
 	return ""
 }
@@ -256,10 +280,11 @@ func radiusRule(km float64) string {
 	return ""
 }
 
-// Values returns the filter as URL parameters. Equal filters have equal values.
+// Values returns the filter as URL parameters. Equal filters have equal values. A service does not know a name of a
+// point.
 func (f PerkFilter) Values() url.Values {
 	values := filterValues(PerkFilterFields, f)
-	if f.Near != nil {
+	if f.Near != nil && f.Near.Name == "" {
 		values.Del("near")
 		values.Set("lat", decimal(f.Near.Lat))
 		values.Set("lng", decimal(f.Near.Lng))

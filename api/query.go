@@ -14,6 +14,7 @@ import (
 // A query is a filter in one line, as a person types it:
 //
 //	coffee "two for one" city:rome near:52.52,13.405 <5km +expired price:100..250
+//	coffee near:berlin
 //
 // A field is its key, a colon and a value; a key may be cut short while no other one begins so. Quotes at the start of
 // a word or of a value hold blanks and colons, and \" in them is a quote. A range is 2..5, 2.. or ..5, or >2 or <5,
@@ -183,7 +184,7 @@ func (r *queryReader[F]) filter() (filter F) {
 		if text != "" {
 			isBegun := slices.ContainsFunc(field.choices(),
 				func(choice string) bool { return strings.HasPrefix(choice, strings.ToLower(value)) })
-			r.complainOf(r.setBy[field.Name], isBegun || isHalfPoint(field.isPoint, value) && isNumeric(value), text)
+			r.complainOf(r.setBy[field.Name], isBegun || isHalfPoint(field.isPoint, value), text)
 			continue
 		}
 		filter = changed
@@ -275,7 +276,8 @@ func isNumeric(text string) bool { return strings.Trim(text, "+-., 0123456789") 
 
 // isHalfPoint tells whether a point still lacks one of its two numbers, which may follow a blank.
 func isHalfPoint(isPoint bool, value string) bool {
-	return isPoint && len(strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })) < 2
+	return isPoint && isNumeric(value) &&
+		len(strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })) < 2
 }
 
 // FormatQuery returns the query that ParseQuery reads as the filter.

@@ -53,6 +53,10 @@ func TestQueriesOfPerks(t *testing.T) {
 		"<5 near:52.52,13.405":      {Near: within},
 		"radius:5km n:52.52,13.405": {Near: within},
 		"rad:5 near:52.52,13.405 a": {Near: within, Query: "a"},
+		"near:Rome <5 a":            {Near: &api.Circle{Name: "Rome", RadiusKM: 5}, Query: "a"},
+		"near:Rome 5":               {Near: &api.Circle{Name: "Rome"}, Query: "5"},
+		`near:"Bad Homburg"`:        {Near: &api.Circle{Name: "Bad Homburg"}},
+		"near:2for1 city:rome":      {Near: &api.Circle{Name: "2for1"}, City: "rome"},
 		"<.5km near:52.52,13.405 coffee 12:30": {Near: &api.Circle{Lat: 52.52, Lng: 13.405,
 			RadiusKM: 0.5}, Query: "coffee 12:30"},
 	} {
@@ -136,7 +140,8 @@ func TestProblemsOfQueries(t *testing.T) {
 		{ofPerks, "near: <5", "- near: | near: needs a value"},
 		{ofPerks, "near:52.5 <5", "- near:52.5 | near: must be latitude,longitude, such as 52.52,13.405"},
 		{ofPerks, "near:52.5, ", "- near:52.5, | near: must be latitude,longitude, such as 52.52,13.405"},
-		{ofPerks, "near:Rome <5", "near:Rome | near: must be latitude,longitude, such as 52.52,13.405"},
+		{ofPerks, "near:Rome,Italy <5", "near:Rome,Italy | near: must be latitude,longitude, such as 52.52,13.405"},
+		{ofPerks, "near:!", "near:! | near: must be latitude,longitude, such as 52.52,13.405"},
 		{ofPerks, "near:91 0 a", "near:91 0 | near: latitude must be between -90 and 90"},
 		{ofPerks, "<5km", "<5km | radius: needs Near: a position to measure from"},
 		{ofPerks, "near:1,2 <", "- < | radius: needs a value"},
@@ -214,7 +219,8 @@ func TestFormattedQueries(t *testing.T) {
 			MaxPrice: new(price(t, "250")), MinBedrooms: new(2), MaxBedrooms: new(2)}),
 		"perk:spa user:ann status:voided since:2026-03-01T00:00:00Z until:2026-03-02T09:00:00.000005Z " +
 			"+own": api.FormatQuery(api.RedemptionFilterFields, ofRedemptions),
-		"ali": api.FormatQuery(api.UserFilterFields, api.UserFilter{Prefix: "ali"}),
+		`near:"Bad Homburg" <2km`: perks(api.PerkFilter{Near: &api.Circle{Name: "Bad Homburg", RadiusKM: 2}}),
+		"ali":                     api.FormatQuery(api.UserFilterFields, api.UserFilter{Prefix: "ali"}),
 	} {
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -325,9 +331,13 @@ func FuzzFormatQuery(f *testing.F) {
 	f.Add("coffee  city:rome", `New "York`, -33.87, 151.2, 5.5, int64(250), int64(1769817600), true)
 	f.Add(`"" <5 +expired \`, "a..b", 0.0, math.Copysign(0, -1), 0.0, int64(0), int64(0), false)
 	f.Fuzz(func(t *testing.T, words, text string, lat, lng, radius float64, number, second int64, on bool) {
+		near := fmt.Sprintf("%f,%f", lat, lng)
+		if on {
+			near = text
+		}
 		values := map[string]string{
 			"q": words, "city": text, "category": words, "perk": text, "user": words, "prefix": words,
-			"near": fmt.Sprintf("%f,%f", lat, lng), "radius": fmt.Sprintf("%f", radius),
+			"near": near, "radius": fmt.Sprintf("%f", radius),
 			"include_expired": fmt.Sprint(on), "own": fmt.Sprint(on),
 			"status":    string(api.RedemptionStatuses()[uint64(second)%4]),
 			"min_price": fmt.Sprint(number), "max_price": fmt.Sprintf("%d.50", number),

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -98,6 +99,7 @@ type Client struct {
 // seen is what responses have shown of a service.
 type seen struct {
 	fourEyes atomic.Bool // nobody approves or voids what they redeemed themselves
+	places   sync.Map    // by their names
 }
 
 // New checks the address and makes a client. It opens no connection.

@@ -55,6 +55,7 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 		}
 	}
 	page.DistancesKM = distances(res.Header().Get(api.HeaderDistances), len(page.Data))
+	page.Centre = api.ParsePoint(res.Header().Get(api.HeaderCentre))
 	page.Searched = api.SearchedKeys(res.Header().Get(api.HeaderSearched))
 	if percent, err := strconv.Atoi(res.Header().Get(api.HeaderIndexed)); err == nil {
 		page.Incomplete = fmt.Sprintf("Some may be missing: the service is still indexing the metadata of older "+

@@ -26,8 +26,10 @@ func (c *Client) Perks(
 
 // PerkPages returns the pages of matching perks, from options.Page on.
 func (c *Client) PerkPages(ctx context.Context, filter api.PerkFilter, options ListOptions) Pages[api.Perk] {
-	call, err := c.listCall(c.perksPath(""), filter.Values(), options)
-	return walk[api.Perk](ctx, c, call, err)
+	return c.near(ctx, filter, options, func(filter api.PerkFilter) Pages[api.Perk] {
+		call, err := c.listCall(c.perksPath(""), filter.Values(), options)
+		return walk[api.Perk](ctx, c, call, err)
+	})
 }
 
 // Perk returns one perk.
@@ -96,8 +98,10 @@ func (c *Client) UserPerks(
 func (c *Client) UserPerkPages(
 	ctx context.Context, userID string, filter api.PerkFilter, options ListOptions,
 ) Pages[api.Perk] {
-	call, err := c.userCall(userID, "available", filter.Values(), options)
-	return walk[api.Perk](ctx, c, call, err)
+	return c.near(ctx, filter, options, func(filter api.PerkFilter) Pages[api.Perk] {
+		call, err := c.userCall(userID, "available", filter.Values(), options)
+		return walk[api.Perk](ctx, c, call, err)
+	})
 }
 
 // UserRedemptions returns one page of what the user has redeemed.

@@ -95,7 +95,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 	s.refuses(invalid, "must be one of approve, reject", "prepare_decision", args{"redemption": "r", "decision": "void"})
 	s.refuses(invalid, `has no field \"colour\"`, "search_perks", args{"sort": "colour"})
 	s.refuses(invalid, "must be the next_cursor", "search_perks", args{"cursor": "page-0"})
-	s.refuses(invalid, "latitude,longitude", "search_perks", args{"near": "here"})
+	s.refuses(invalid, "latitude,longitude", "search_perks", args{"near": "here,there"})
 	s.refuses(invalid, "price_pw", "prepare_property_update", args{"property": 42, "fields": args{"price_pw": "cheap"}})
 	s.refuses(invalid, "nothing to confirm", "prepare_property_update",
 		args{"property": 42, "fields": args{"title": "Flat"}})

@@ -161,7 +161,7 @@ func (f *Flags) CheckSort(s *command.Streams, fields []string, filter any) error
 		case slices.Contains(seen, name):
 			return command.Usagef("--sort names %q twice.", name)
 		case isOfPerks && !perks.CanSortBy(name) && slices.Contains(fields, name):
-			needed := map[string]string{api.SortDistance: "--near LAT,LNG", api.SortRelevance: "words in --query"}
+			needed := map[string]string{api.SortDistance: "--near PLACE", api.SortRelevance: "words in --query"}
 			return command.Usagef("--sort %s needs %s.", name, needed[name])
 		case slices.Contains(fields, name):
 		case hint != "":

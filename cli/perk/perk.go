@@ -42,9 +42,11 @@ func newList(s *session.Session) *cobra.Command {
 			"--query takes words and filters: city: category: near: <5km +expired. Keys may be shortened " +
 			"(cat:arts). Quotes hold\n" +
 			"blanks (city:\"New York\").\n\n" +
+			"Near takes a position, a city (the middle of its perks) or the id of a perk.\n\n" +
 			"With --all and --output jsonl, any number of perks needs little memory.",
 		Example: "  perksctl perk list --category \"Food & Drink\" --sort title\n" +
 			"  perksctl perk list --near 51.5072,-0.1276 --radius 5 --sort distance\n" +
+			"  perksctl perk list --near berlin --sort distance\n" +
 			"  perksctl perk list --query 'coffee city:berlin near:52.52,13.405 <5km'\n" +
 			"  perksctl perk list --all --output jsonl > perks.jsonl\n" +
 			"  perksctl perk list --city Berlin --watch=10s",
@@ -54,7 +56,7 @@ func newList(s *session.Session) *cobra.Command {
 
 func checkRadius(cmd *cobra.Command) error {
 	if changed := cmd.Flags().Changed; changed("radius") && !changed("near") && !changed("query") {
-		return command.Usagef("--radius needs --near LAT,LNG.")
+		return command.Usagef("--radius needs --near PLACE.")
 	}
 	return nil
 }
@@ -62,8 +64,9 @@ func checkRadius(cmd *cobra.Command) error {
 func perks(s *session.Session) list.Kind[api.PerkFilter, api.Perk] {
 	return list.Kind[api.PerkFilter, api.Perk]{
 		Fields: api.PerkFilterFields, Sort: api.PerkSortFields(), View: listView,
-		Values: list.Values{"category": completion.Categories(s), "city": completion.Cities(s)},
-		Pages:  (*client.Client).PerkPages,
+		Values: list.Values{"category": completion.Categories(s), "city": completion.Cities(s),
+			"near": completion.Cities(s)},
+		Pages: (*client.Client).PerkPages,
 	}
 }
 

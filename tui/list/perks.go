@@ -56,7 +56,7 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 	}
 	s.List = New(shell, Kind[api.PerkFilter, api.Perk]{
 		One: "perk", Many: "perks", Called: of.Called, Fields: api.PerkFilterFields,
-		Begun: []string{"city", "category"}, IDRule: api.PerkIDRule,
+		Begun: []string{"city", "category", "near"}, IDRule: api.PerkIDRule,
 		None: of.None, Empty: of.Empty, File: of.File, Elsewhere: of.Elsewhere,
 		Orders: s.orders,
 		Order: func(f api.PerkFilter) api.SortKey {
@@ -337,6 +337,8 @@ func (s *Perks) values(field string) (found []string) {
 		}
 	case "city":
 		found = s.cities.Value
+	case "near":
+		found = slices.Concat(s.seen["city"], s.cities.Value)
 	}
 	return found
 }
@@ -353,8 +355,9 @@ func (s *Perks) loadCategories() tea.Cmd {
 
 // loadCities loads those of the newest perks once, when the first one is typed.
 func (s *Perks) loadCities() tea.Cmd {
-	if text := s.text(); s.cities.Has || s.cities.Busy() || s.cities.Err != nil ||
-		!isValueOf(api.CompleteQuery(s.Fields, text, len(text)), "city") {
+	text := s.text()
+	c := api.CompleteQuery(s.Fields, text, len(text))
+	if s.cities.Has || s.cities.Busy() || s.cities.Err != nil || !isValueOf(c, "city") && !isValueOf(c, "near") {
 		return nil
 	}
 	return s.cities.Load(func(ctx context.Context, c *client.Client) (cities []string, err error) {

@@ -7,7 +7,9 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/tui/screen"
 )
 
 // maxSeen is how many values of a column are kept for completion.
@@ -111,11 +113,18 @@ func (l *List[F, T]) named(text string) string {
 	return text
 }
 
-// chips are the words of the query, and its fields.
+// chips are the words of the query, and its fields. A place is called what the service calls it.
 func (l *List[F, T]) chips() (chips []string) {
 	text, before := api.FormatQuery(l.Fields, l.want.filter), api.QueryField
+	place := ""
+	if shown := l.loader.Value.pages; l.isWanted() && len(shown) > 0 {
+		place = shown[0].Near
+	}
 	for _, part := range api.QueryParts(l.Fields, text) {
 		chip := display.Line(text[part.From:part.To])
+		if place != "" && slices.Contains(part.Fields, "near") {
+			chip = "near:" + api.QuoteQuery(display.Line(place))
+		}
 		if part.Kind == api.QueryWord && before == api.QueryWord {
 			chips[len(chips)-1] += " " + chip
 		} else {
@@ -136,10 +145,13 @@ func (l *List[F, T]) typed() tea.Cmd {
 	return l.showAfter(pause, q)
 }
 
-// mistake is the first problem of the typed query; "" if there is none.
+// mistake is the first problem of the typed query, or that it names a place that is not found; "" if there is none.
 func (l *List[F, T]) mistake() (text string, isIncomplete bool) {
 	if _, problems := l.read(); l.typing && len(problems) > 0 {
 		return problems[0].Text, problems[0].Incomplete
+	}
+	if failure := l.Failure(); l.typing && client.IsNoPlace(failure) {
+		return screen.Sentence("", failure), false
 	}
 	return "", false
 }

@@ -52,6 +52,19 @@ func start(t *testing.T) *tuitest.Driver {
 
 // flows are sessions over 120 perks.
 var flows = map[string]string{
+	"a place is a position, a city or a perk": `
+		/ "near:wien"    => ! No perk in wien has a position. Use near:52.52,13.405.
+		enter            => No perk in wien has a position.
+		ctrl+u "near:"   => tab Berlin Wien
+		"b"              => row 1 of 2 | Coffee 001 4.4 km | Coffee 002 4.4 km | nearest ↑
+		enter            => / near:Berlin | row 1 of 2
+		/ ctrl+u "near:berlin\n" => / near:Berlin | row 1 of 2
+		/ ctrl+u "near:perk-002 <5km\n" => / near:perk-002 <5km | row 1 of 1 | Coffee 002 0 m
+		/ ctrl+u "near:52.52,13.4\n" => / near:52.52,13.4 | Coffee 001 0 m | Coffee 002 8.9 km
+		w                => near:52.52,13.4
+		esc
+		F                => row 1 of 120`,
+
 	"the list follows the query": `
 		/ "tea"          => row 1 of 40 | Tea 003
 		" city:berlin"   => No perk matches tea city:berlin. esc cancels it.
