@@ -3,6 +3,8 @@ package list
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -44,6 +46,8 @@ var Status = Column[*api.RedemptionRecord]{
 type Redemptions[F any] struct {
 	*List[F, api.RedemptionRecord]
 	Titles Titles
+	// ColumnsOf returns the columns of what a filter selects; nil if all have those of the kind.
+	ColumnsOf func(F) Columns[*api.RedemptionRecord]
 }
 
 // NewRedemptions makes a list of redemptions. The kind has what differs between such lists.
@@ -54,9 +58,41 @@ func NewRedemptions[F any](
 	kind.One, kind.Many = "redemption", "redemptions"
 	kind.ID = func(r *api.RedemptionRecord) string { return r.ID }
 	kind.Muted = func(r *api.RedemptionRecord) bool { return screen.IsFree(r.Status) }
-	kind.OnRows = r.readTitles
+	kind.OnRows = r.completeRows
 	r.List = New(shell, kind)
 	return r
+}
+
+// completeRows has the columns that suit the rows, and reads what these lack.
+func (r *Redemptions[F]) completeRows() tea.Cmd {
+	if r.ColumnsOf != nil {
+		if columns := r.ColumnsOf(r.loader.Value.query.filter); columns[0].Name != r.all[0].Name {
+			r.all = columns
+			r.hide(strings.Split(r.shell.Settings[settingColumns+r.Settings], ","))
+		}
+	}
+	return r.readTitles()
+}
+
+// Drop takes a redemption out of the rows before the list is loaded again. The cursor stays on its row, or goes to the
+// next one.
+func (r *Redemptions[F]) Drop(id string) {
+	is := func(record api.RedemptionRecord) bool { return record.ID == id }
+	at, cursor := slices.IndexFunc(r.shown, is), r.table.Cursor()
+	if at < 0 {
+		return
+	}
+	pages := slices.Clone(r.loader.Value.pages)
+	for i := range pages {
+		pages[i].Data = slices.DeleteFunc(slices.Clone(pages[i].Data), is)
+		pages[i].Meta.Total = max(0, pages[i].Meta.Total-1)
+	}
+	r.loader.Value.pages = pages
+	if at < cursor {
+		cursor--
+	}
+	r.Redraw()
+	r.table.SetCursor(min(cursor, len(r.shown)-1))
 }
 
 // readTitles reads the titles of the perks of those that are visible, or will be next.

@@ -40,8 +40,10 @@ type decisions struct {
 	left             []string // the ids that are not sent yet
 	all              int
 	done, lost       int // lost counts those of done whose reply was lost
+	taken            int // others decided them first
 	refused, unknown int
 	failure          error // the first
+	stopped          bool  // by the user
 }
 
 // verb is a decision in words.
@@ -70,10 +72,35 @@ func (d *Decider) Unsaved() string {
 
 // progress says which one is being sent: "approving 12 of 46".
 func (r decisions) progress() string {
-	return fmt.Sprintf("%s %d of %d", r.doing, r.all-len(r.left), r.all)
+	text := fmt.Sprintf("%s %d of %d", r.doing, r.all-len(r.left), r.all)
+	if r.stopped {
+		text += ", then it stops"
+	}
+	return text
 }
 
-// Offers returns the three decisions on what is chosen. none says why nothing is.
+// stops tells whether there is something left that the user can stop.
+func (d *Decider) stops() bool { return d.sender.Busy() && len(d.run.left) > 0 && !d.run.stopped }
+
+// Progress says how far several decisions are, and how to stop them; "" while none are made.
+func (d *Decider) Progress() string {
+	switch {
+	case !d.sender.Busy() || d.run.all == 1:
+		return ""
+	case d.stops():
+		return display.Capital(d.run.progress()) + ". " + d.shell.Key(actions.Back) + " stops after this one."
+	}
+	return display.Capital(d.run.progress()) + "."
+}
+
+// stop sends no more than what is under way.
+func (d *Decider) stop() tea.Cmd {
+	d.run.stopped = true
+	d.shell.Progress = d.run.progress()
+	return nil
+}
+
+// Offers returns the three decisions on what is chosen, and while they are sent, to stop. none says why nothing is.
 func (d *Decider) Offers(chosen []Decidable, none string) (offers []actions.Offer) {
 	for _, id := range []actions.ID{actions.Approve, actions.Reject, actions.Void} {
 		why := d.whyNot(id, chosen, none)
@@ -82,6 +109,9 @@ func (d *Decider) Offers(chosen []Decidable, none string) (offers []actions.Offe
 			offer.Hint = fmt.Sprintf("%s %d", verbs[id].name, len(chosen))
 		}
 		offers = append(offers, offer)
+	}
+	if d.stops() {
+		offers = append(offers, actions.Offer{ID: actions.Back, Hint: "stop", Do: d.stop})
 	}
 	return offers
 }
@@ -191,8 +221,8 @@ func (d *Decider) step() tea.Cmd {
 }
 
 // Handle takes the reply to a decision, and sends the next one. ended says that it was the last. A refusal stops none
-// of the others; a lost reply, even if the decision was confirmed, and a refusal that would meet all of them stop the
-// rest.
+// of the others; the user, a lost reply, even if the decision was confirmed, and a refusal that would meet all of them
+// stop the rest.
 func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
 	sent, mine := d.sender.Handle(msg)
 	if !mine {
@@ -203,7 +233,7 @@ func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
 	if result.ID == "" {
 		failure = sent.Err // there was no client to send it with
 	}
-	stops := result.Earlier
+	stops := result.Earlier || run.stopped
 	switch {
 	case failure == nil:
 		run.done++
@@ -215,6 +245,8 @@ func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
 		stops = true
 	case MeetsAll(failure):
 		run.left, stops = append(run.left, result.ID), true
+	case api.CodeOf(failure) == api.CodeConflict:
+		run.taken++
 	default:
 		run.refused++
 	}
@@ -248,7 +280,7 @@ func (d *Decider) tell() tea.Cmd {
 		n    int
 		text string
 	}{
-		{run.done, string(run.to) + confirmed}, {run.refused, "not " + string(run.to)},
+		{run.done, string(run.to) + confirmed}, {run.taken, "already decided"}, {run.refused, "not " + string(run.to)},
 		{run.unknown, "unknown"}, {len(run.left), "not sent"},
 	} {
 		if part.n > 0 {

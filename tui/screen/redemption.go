@@ -124,3 +124,30 @@ func metadataIndented(metadata json.RawMessage) string {
 	}
 	return display.Text(strings.ReplaceAll(string(indented), "\t", " "))
 }
+
+// maxSummary is the greatest width of the metadata in a row.
+const maxSummary = 160
+
+// MetadataSummary writes metadata as "shop=Mitte till=4". Metadata that is not an object stays as it is.
+func MetadataSummary(metadata json.RawMessage) string {
+	decoder := json.NewDecoder(bytes.NewReader(metadata))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
+		return display.Cut(display.Line(string(metadata)), maxSummary)
+	}
+	var parts []string
+	for length := 0; decoder.More() && length < maxSummary; {
+		name, err := decoder.Token()
+		var value json.RawMessage
+		if err != nil || decoder.Decode(&value) != nil {
+			break
+		}
+		var text string
+		if json.Unmarshal(value, &text) != nil || string(value) == "null" {
+			text = string(value)
+		}
+		part := name.(string) + "=" + text
+		parts = append(parts, part)
+		length += display.Width(part)
+	}
+	return display.Cut(display.Line(strings.Join(parts, " ")), maxSummary)
+}

@@ -4,6 +4,7 @@ package redemptions
 
 import (
 	"cmp"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -43,27 +44,52 @@ func NewList(shell *screen.Shell) *List {
 		Changes:    func(e api.Event) bool { return e.Redemption != nil },
 		Open:       func(id string, _ record) tea.Cmd { return shell.Open(screen.ToRedemption{ID: id}) },
 		Title:      func(r record) string { return titles.Perk(r) + " for " + display.Line(r.UserID) },
-		Columns: list.Columns[record]{
-			{Column: widget.Column{Name: "User", Min: 12, Share: 2}, Sort: "user",
-				Cell: func(r record) string { return display.Line(r.UserID) }},
-			{Column: widget.Column{Name: "Title", Min: 18, Share: 6}, Cell: titles.Perk},
-			list.Status,
+		Columns:    columns(shell, titles, false),
+		Facts:      func(r record) []widget.Pair { return shell.RedemptionFacts(r, titles.Of(r.PerkID)) },
+	}
+	decider := screen.NewDecider(shell)
+	kind.Note = decider.Progress
+	of := list.NewRedemptions(shell, titles, kind)
+	of.ColumnsOf = func(filter api.RedemptionFilter) list.Columns[record] {
+		return columns(shell, titles, filter.Status == api.StatusPending)
+	}
+	return &List{of, shell, decider}
+}
+
+// columns are those of all redemptions, or of the queue of those that wait: there each has the same status, and says
+// first how long it waits.
+func columns(shell *screen.Shell, titles list.Titles, isQueue bool) (all list.Columns[*api.RedemptionRecord]) {
+	type record = *api.RedemptionRecord
+	user := list.Column[record]{Column: widget.Column{Name: "User", Min: 12, Share: 2}, Sort: "user",
+		Cell: func(r record) string { return display.Line(r.UserID) }}
+	title := list.Column[record]{Column: widget.Column{Name: "Title", Min: 18, Share: 6}, Cell: titles.Perk}
+	if isQueue {
+		all = list.Columns[record]{
+			{Column: widget.Column{Name: "Waiting", Min: 9}, Sort: "redeemed_at",
+				Cell: func(r record) string { return strings.TrimSuffix(shell.When(r.RedeemedAt), " ago") }},
+			user, title,
+			{Column: widget.Column{Name: "Metadata", Min: 24, Share: 4, Drop: 1},
+				Cell: func(r record) string { return screen.MetadataSummary(r.Metadata) }},
+		}
+	} else {
+		all = list.Columns[record]{
+			user, title, list.Status,
 			{Column: widget.Column{Name: "When", Min: 12, Drop: 1}, Sort: "redeemed_at",
 				Cell: func(r record) string { return shell.When(r.RedeemedAt) }},
 			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 2},
 				Cell: func(r record) string { return screen.Optional(r.Reason) }},
-			{Column: widget.Column{Name: "Perk", Min: 10, Share: 2, Drop: 3}, Sort: "perk",
-				Cell: func(r record) string { return display.Line(r.PerkID) }},
-			{Column: widget.Column{Name: "Actor", Min: 8, Share: 1, Drop: 3}, Sort: "actor",
-				Cell: func(r record) string { return screen.Optional(r.Actor) }},
-			{Column: widget.Column{Name: "Client", Min: 10, Share: 1, Drop: 4},
-				Cell: func(r record) string { return display.Line(r.ClientID) }},
-			{Column: widget.Column{Name: "Id", Min: 12, Share: 1, Drop: 5},
-				Cell: func(r record) string { return display.Line(r.ID) }},
-		},
-		Facts: func(r record) []widget.Pair { return shell.RedemptionFacts(r, titles.Of(r.PerkID)) },
+		}
 	}
-	return &List{list.NewRedemptions(shell, titles, kind), shell, screen.NewDecider(shell)}
+	return append(all, list.Columns[record]{
+		{Column: widget.Column{Name: "Perk", Min: 10, Share: 2, Drop: 3}, Sort: "perk",
+			Cell: func(r record) string { return display.Line(r.PerkID) }},
+		{Column: widget.Column{Name: "Actor", Min: 8, Share: 1, Drop: 3}, Sort: "actor",
+			Cell: func(r record) string { return screen.Optional(r.Actor) }},
+		{Column: widget.Column{Name: "Client", Min: 10, Share: 1, Drop: 4},
+			Cell: func(r record) string { return display.Line(r.ClientID) }},
+		{Column: widget.Column{Name: "Id", Min: 12, Share: 1, Drop: 5},
+			Cell: func(r record) string { return display.Line(r.ID) }},
+	}...)
 }
 
 func (s *List) Title() string { return "Redemptions" }
@@ -76,6 +102,9 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 		return s.Reload()
 	case screen.Decided:
 		s.Unmark(msg.Record.ID)
+		if status := s.Filter().Status; status != "" && status != msg.Record.Status {
+			s.Drop(msg.Record.ID)
+		}
 	}
 	if cmd, ended := s.decider.Handle(msg); ended {
 		return tea.Batch(cmd, s.Reload())

@@ -27,6 +27,7 @@ type session struct {
 	lost  atomic.Int64 // the number of decisions whose reply is lost
 	drops atomic.Bool  // the requests too
 	holds chan struct{}
+	lists chan struct{} // nil, or holds lists until it is closed
 	calls chan struct{} // a decision has arrived
 }
 
@@ -53,6 +54,13 @@ func start(t *testing.T, approved bool) *session {
 
 func (s *session) proxy(forward http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lists := s.lists; lists != nil && strings.HasSuffix(r.URL.Path, "/redemptions") {
+			select {
+			case <-lists:
+			case <-r.Context().Done():
+				return
+			}
+		}
 		if r.Method != http.MethodPost || !strings.Contains(r.URL.Path, "/redemptions/") {
 			forward.ServeHTTP(w, r)
 			return
@@ -106,6 +114,13 @@ func (s *session) commands() map[string]func(argument string) {
 				close(s.holds)
 			default:
 				s.t.Fatalf("decisions cannot be told: %s", how)
+			}
+		},
+		"lists": func(how string) {
+			if how == "are held" {
+				s.lists = make(chan struct{})
+			} else {
+				close(s.lists)
 			}
 		},
 		"arrives": func(string) { tuitest.Await(s.Driver, s.calls) },
@@ -174,13 +189,13 @@ var flows = map[string]string{
 		/ "dan\n"        => / user:dan | Redemptions 1 | dan Tea for two ● approved
 		/ "ann"          => "ann" needs a field: perk:, user:, actor:, status:, since:, until:, own:
 		ctrl+u "pend"    => tab pending
-		tab "bob\n"      => / user:bob status:pending | Redemptions 1 | bob A day at the spa ◐ pending`,
+		tab "bob\n"      => / user:bob status:pending | Redemptions 1 | just now bob A day at the spa`,
 
 	"what was decided elsewhere is not decided twice": `
 		A
 		rejected elsewhere:
 		a                => Approve 3 redemptions?
-		y                => Error: 2 approved, 1 not approved.`,
+		y                => Error: 2 approved, 1 already decided. Redemption`,
 
 	"new redemptions appear by themselves": `
 		redeem: tea for ann
@@ -223,16 +238,41 @@ var faults = map[string]string{
 		a y
 		arrives:
 		rejected elsewhere:
-		decisions: go on => Error: 1 not approved. | is rejected by another decision. | ≠ unknown`,
+		decisions: go on => Error: 1 already decided. | is rejected by another decision. | ≠ unknown`,
 
 	"progress is shown, and nothing else is offered": `
 		decisions: are held
 		A a              => Approve 3 redemptions? | LIVE
-		y                => approving 1 of 3 | ≠ approve 3
+		y                => approving 1 of 3 | Approving 1 of 3. esc stops after this one. | ≠ approve 3
 		decisions: go on with the next => approving 2 of 3
 		q                => Quit? | Approving 2 of 3. The rest would not be sent.
 		n
 		decisions: go on => Done: 3 redemptions approved. | ≠ approving`,
+
+	"esc stops after the one that is sent": `
+		decisions: are held
+		A a
+		y                => Approving 1 of 3. esc stops after this one.
+		decisions: go on with the next => approving 2 of 3
+		esc              => Approving 2 of 3, then it stops. | ≠ esc stops
+		esc              => Approving 2 of 3, then it stops.
+		decisions: go on => Warning: 2 approved, 1 not sent. | a approve
+		stored: approved approved pending`,
+
+	// the lists are held, so that nothing but the decision itself moves the cursor
+	"the queue is cleared with one hand": `
+		tab              => Redemptions 3
+		settle
+		lists: are held
+		a                => Approve A day at the spa for ann?
+		y                => Redemptions 2
+		a                => Approve A day at the spa for bob?
+		n j x            => Reject A day at the spa for cid?
+		"no\n"          => Redemptions 1
+		a                => Approve A day at the spa for bob?
+		y                => Redemptions 0
+		lists: go on     => Nothing waits for approval.
+		stored: approved approved rejected`,
 }
 
 func TestFlows(t *testing.T) {
@@ -281,6 +321,21 @@ func TestAClientThatSeesOnlyItsOwnIsToldSo(t *testing.T) {
 		redeem: tea for ann
 		R        => Redemptions 1 | ann Tea for two ● approved | $only
 		/ "dan\n" => No redemption matches user:dan. $only`, "$only", only)
+}
+
+func TestTheQueueSaysHowLongEachWaits(t *testing.T) {
+	s := start(t, true)
+	request := api.RedeemRequest{UserID: "dan", Metadata: json.RawMessage(`{"channel":"web","ticket":"A37"}`)}
+	if _, _, err := s.App.Shell().Account.Client.Redeem(t.Context(), "spa", request, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.Play(`
+		tab       => Redemptions 4 | Waiting ▲ User Title Metadata
+		wait: 34m => 33 min ann A day at the spa | 33 min dan A day at the spa channel=web ticket=A37 | ≠ Status
+		C         => [x] Metadata
+		"meta\n" esc => ≠ Metadata
+		tab       => User Title Status When | dan Tea for two ● approved 33 min ago
+		tab       => Waiting ▲ User Title | ≠ Metadata`)
 }
 
 func TestARedemptionIsFoundByItsTicket(t *testing.T) {

@@ -1,10 +1,8 @@
 package user
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -73,7 +71,7 @@ func (r *redeemed) note() string {
 	}
 	of := r.Current()
 	parts := []string{"reason: " + screen.Optional(of.Reason), "by " + display.Line(of.ClientID),
-		metadataSummary(of.Metadata)}
+		screen.MetadataSummary(of.Metadata)}
 	parts = slices.DeleteFunc(parts, func(part string) bool {
 		return slices.Contains([]string{"reason: ", "by ", ""}, part)
 	})
@@ -140,7 +138,7 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 2},
 				Cell: func(r record) string { return screen.Optional(r.Reason) }},
 			{Column: widget.Column{Name: "Metadata", Min: 12, Share: 3, Drop: 3},
-				Cell: func(r record) string { return metadataSummary(r.Metadata) }},
+				Cell: func(r record) string { return screen.MetadataSummary(r.Metadata) }},
 			{Column: widget.Column{Name: "Decided", Min: 10, Drop: 4}, Cell: decided},
 			{Column: widget.Column{Name: "Id", Min: 8, Share: 2, Drop: 5},
 				Cell: func(r record) string { return display.Line(r.ID) }},
@@ -196,31 +194,4 @@ func (r *redeemed) of(perkID string) *api.RedemptionRecord {
 		return nil
 	}
 	return &shown[at]
-}
-
-// maxSummary is the greatest width of the metadata in a row.
-const maxSummary = 160
-
-// metadataSummary writes metadata as "shop=Mitte till=4". Metadata that is not an object stays as it is.
-func metadataSummary(metadata json.RawMessage) string {
-	decoder := json.NewDecoder(bytes.NewReader(metadata))
-	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return display.Cut(display.Line(string(metadata)), maxSummary)
-	}
-	var parts []string
-	for length := 0; decoder.More() && length < maxSummary; {
-		name, err := decoder.Token()
-		var value json.RawMessage
-		if err != nil || decoder.Decode(&value) != nil {
-			break
-		}
-		var text string
-		if json.Unmarshal(value, &text) != nil || string(value) == "null" {
-			text = string(value)
-		}
-		part := name.(string) + "=" + text
-		parts = append(parts, part)
-		length += display.Width(part)
-	}
-	return display.Cut(display.Line(strings.Join(parts, " ")), maxSummary)
 }
