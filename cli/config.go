@@ -15,6 +15,7 @@ import (
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
+	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/theme"
 )
@@ -50,6 +51,14 @@ func settings(s *session.Session, c session.Config) []setting {
 			return nil
 		}},
 		toggle("tui.mouse", c.TUI.Mouse == nil || *c.TUI.Mouse, func(c *session.Config, on bool) { c.TUI.Mouse = &on }),
+		{"tui.notify", cmp.Or(c.TUI.Notify, string(tui.NotifyOff)), api.Texts(tui.NotifyChoices()),
+			func(c *session.Config, how string) error {
+				if _, err := tui.ParseNotify(how); err != nil {
+					return command.Usagef("tui.notify: %s.", err)
+				}
+				c.TUI.Notify = how
+				return nil
+			}},
 		toggle("tui.accessible", c.TUI.Accessible, func(c *session.Config, on bool) { c.TUI.Accessible = on }),
 	}
 	for _, action := range slices.Sorted(maps.Keys(c.TUI.Keys)) {

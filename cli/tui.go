@@ -71,7 +71,8 @@ func newTUI(s *session.Session) *cobra.Command {
 			"--accessible prints lines instead of drawing, for screen readers and braille displays.\n\n" +
 			"Theme, mouse, preview, order and columns stay as you left them. Flags and config.yaml win. It can also\n" +
 			"change keys and add commands:\n\n" +
-			"  tui:\n    theme: light\n    mouse: false\n    accessible: false\n    keys:\n" +
+			"  tui:\n    theme: light\n    mouse: false\n    accessible: false\n" +
+			"    notify: desktop   # or bell: a new redemption waits for approval\n    keys:\n" +
 			"      record.redeem: [r, f5]\n" +
 			"      perks.sort: {keys: [o], override: true}   # take o from the action that has it\n    commands:\n" +
 			"      - {key: ctrl+g, name: Open ticket, command: [open, \"https://tickets.example/{{.ID}}\"]}" +
@@ -170,6 +171,7 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 		Keys:     settings.keys,
 		Commands: settings.commands,
 		Start:    o.start,
+		Notify:   settings.notify,
 		Notices:  notices,
 		Crash:    func(report string) (string, error) { return saveCrash(dir, s.Version, report) },
 	}
@@ -201,6 +203,7 @@ type tuiSettings struct {
 	theme      theme.Name
 	mouse      *bool // nil if neither says
 	accessible bool
+	notify     tui.Notify
 	keys       *actions.Registry
 	warning    string // which settings are wrong or clash, in sentences; "" if none
 	commands   []*tui.Command
@@ -238,6 +241,9 @@ func (o *tuiOptions) settings() (tuiSettings, error) {
 		if chosen.theme, err = theme.Parse(saved.Theme); err != nil {
 			wrong = append(wrong, wrongSetting{[]string{"theme"}, err.Error() + "."})
 		}
+	}
+	if chosen.notify, err = tui.ParseNotify(saved.Notify); err != nil {
+		wrong = append(wrong, wrongSetting{[]string{"notify"}, err.Error() + "."})
 	}
 	if o.theme != "" {
 		if chosen.theme, err = theme.Parse(o.theme); err != nil {

@@ -259,6 +259,7 @@ type Options struct {
 	Keys    *actions.Registry // nil is the default keys
 	Mouse   bool              // use the mouse from the start
 	Hint    bool              // show once how to begin
+	Notify  Notify            // how to tell that something new waits; "" is off
 	Start   screen.Route      // the first screen; nil is the list of perks
 
 	// Commands are the user's own. The actions of Keys have their names and keys, in the same order.

@@ -149,15 +149,44 @@ func (d *Desktop) copyByTerminal(text string) error {
 	// A multiplexer either does it itself or passes on what is wrapped for it, as it is set up; what it does not
 	// understand, it drops.
 	switch {
-	case d.has("TMUX") || strings.HasPrefix(term, "tmux"):
+	case d.isInTmux():
 		written += sequence.Tmux().String()
-	case d.has("STY") || strings.HasPrefix(term, "screen"):
+	case d.isInScreen():
 		written += sequence.Screen().String()
 	}
-	if _, err := d.terminal.Write([]byte(written)); err != nil {
+	return d.write(written)
+}
+
+func (d *Desktop) isInTmux() bool { return d.has("TMUX") || strings.HasPrefix(d.env("TERM"), "tmux") }
+
+func (d *Desktop) isInScreen() bool {
+	return d.has("STY") || strings.HasPrefix(d.env("TERM"), "screen")
+}
+
+func (d *Desktop) write(sequence string) error {
+	if _, err := d.terminal.Write([]byte(sequence)); err != nil {
 		return fmt.Errorf("could not write to the terminal: %w", err)
 	}
 	return nil
+}
+
+// Ring rings the bell of the terminal.
+func (d *Desktop) Ring() error { return d.write("\a") }
+
+// Notify has the terminal show a text on the desktop (OSC 9), in one line without control characters. A terminal that
+// would print the text rings instead.
+func (d *Desktop) Notify(text string) error {
+	const escape = "\x1b"
+	sequence := escape + "]9;" + display.Line(text) + "\a"
+	switch term := d.env("TERM"); {
+	case term == "dumb" || term == "linux":
+		return d.Ring()
+	case d.isInTmux():
+		sequence = escape + "Ptmux;" + strings.ReplaceAll(sequence, escape, escape+escape) + escape + "\\"
+	case d.isInScreen():
+		sequence = escape + "P" + sequence + escape + "\\"
+	}
+	return d.write(sequence)
 }
 
 // Open shows an http or https address in a browser. It refuses anything else, because programs that open addresses also

@@ -270,3 +270,31 @@ func TestBrowserOutputIsDiscarded(t *testing.T) {
 		t.Error("the browser can write to the terminal")
 	}
 }
+
+func TestNoticesReachTheTerminal(t *testing.T) {
+	const bare = "\x1b]9;2 wait, not more\a"
+	for name, test := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"a terminal": {map[string]string{"TERM": "xterm-256color"}, bare},
+		"tmux": {map[string]string{"TERM": "xterm-256color", "TMUX": "x"},
+			"\x1bPtmux;\x1b\x1b]9;2 wait, not more\a\x1b\\"},
+		"tmux over SSH":                  {map[string]string{"TERM": "tmux-256color"}, "\x1bPtmux;\x1b" + bare + "\x1b\\"},
+		"screen":                         {map[string]string{"TERM": "screen", "STY": "x"}, "\x1bP" + bare + "\x1b\\"},
+		"a console that would print it":  {map[string]string{"TERM": "linux"}, "\a"},
+		"a terminal without any control": {map[string]string{"TERM": "dumb"}, "\a"},
+	} {
+		m := machine{env: test.env}
+		if err := m.desktop(t).Notify("2 wait,\nnot\x1b\a more"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(m.written) != 1 || m.written[0] != test.want {
+			t.Errorf("%s: wrote %q, want %q at once", name, m.written, test.want)
+		}
+	}
+	m := machine{}
+	if err := m.desktop(t).Ring(); err != nil || len(m.written) != 1 || m.written[0] != "\a" {
+		t.Errorf("the bell: %v, %q", err, m.written)
+	}
+}

@@ -24,6 +24,7 @@ type live struct {
 	position string    // of the last event that was seen; "" before the first answer
 	round    int       // an eventsDue of an earlier login is out of date
 	missed   map[screen.Screen][]api.Event
+	waiting  waiting
 }
 
 type eventsDue struct{ round int }
@@ -31,7 +32,8 @@ type eventsDue struct{ round int }
 // watch begins to ask for changes. It asks for the position at once, so that nothing is missed from now on.
 func (a *App) watch() tea.Cmd {
 	a.live.events.Cancel()
-	a.live = live{events: a.live.events, round: a.live.round + 1, missed: map[screen.Screen][]api.Event{}}
+	a.live = live{events: a.live.events, round: a.live.round + 1, missed: map[screen.Screen][]api.Event{},
+		waiting: newWaiting()}
 	return screen.Send(eventsDue{a.live.round})
 }
 
@@ -40,14 +42,15 @@ func (a *App) watchLater() tea.Cmd {
 }
 
 // askForEvents asks for the events since the last ones, or for the position of now, if a screen shows what others
-// change.
+// change, or people want to be told of what waits.
 func (a *App) askForEvents(due eventsDue) tea.Cmd {
 	if due.round != a.live.round {
 		return nil
 	}
 	cmd := a.tellChanges()
 	isWatcher := func(s screen.Screen) bool { _, watches := s.(screen.Watcher); return watches }
-	if a.connectivity.isOffline() || a.isLoggingIn() || !slices.ContainsFunc(a.all(), isWatcher) {
+	watches := a.notifies() || slices.ContainsFunc(a.all(), isWatcher)
+	if a.connectivity.isOffline() || a.isLoggingIn() || !watches {
 		return tea.Batch(cmd, a.watchLater())
 	}
 	after := a.live.position
@@ -59,6 +62,9 @@ func (a *App) askForEvents(due eventsDue) tea.Cmd {
 
 // onEvents takes the events. A service that has none for this client is not asked again.
 func (a *App) onEvents(msg tea.Msg) tea.Cmd {
+	if own, is := msg.(screen.Redeemed); is && a.live.waiting.own != nil {
+		a.live.waiting.own[own] = true
+	}
 	if _, changed := a.live.events.Handle(msg); !changed {
 		return nil
 	}
@@ -83,7 +89,7 @@ func (a *App) onEvents(msg tea.Msg) tea.Cmd {
 			}
 		}
 	}
-	return tea.Batch(a.tellChanges(), a.watchLater())
+	return tea.Batch(a.tellWaiting(page.Data), a.tellChanges(), a.watchLater())
 }
 
 // tellChanges tells the top screen what it has missed. It waits until the screen is seen, and nothing is asked or

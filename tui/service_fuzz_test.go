@@ -260,7 +260,11 @@ func (e *erraticService) property() api.Property {
 type erraticDesktop struct{ *world }
 
 func (d erraticDesktop) Copy(string) error { return d.fail() }
-func (d erraticDesktop) Open(string) error { return d.fail() }
+
+func (d erraticDesktop) Ring() error { return d.fail() }
+
+func (d erraticDesktop) Notify(string) error { return d.fail() }
+func (d erraticDesktop) Open(string) error   { return d.fail() }
 
 func (d erraticDesktop) Save(path string, _ bool, write func(io.Writer) error) (string, error) {
 	if err := d.fail(); err != nil {

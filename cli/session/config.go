@@ -190,11 +190,12 @@ func (f ConfigFile) Update(ctx context.Context, change func(*Config) error) (Con
 	return c, nil
 }
 
-// TUISettings is the settings of the terminal UI, which itself checks themes, keys and commands.
+// TUISettings is the settings of the terminal UI, which itself checks themes, notices, keys and commands.
 type TUISettings struct {
 	Theme      string                 `yaml:"theme,omitempty"`
 	Mouse      *bool                  `yaml:"mouse,omitempty"`      // nil is as it was last
 	Accessible bool                   `yaml:"accessible,omitempty"` // print lines instead of drawing
+	Notify     string                 `yaml:"notify,omitempty"`     // how to tell that something new waits
 	Keys       map[string]KeySettings `yaml:"keys,omitempty"`       // by the action
 	Commands   []CommandSettings      `yaml:"commands,omitempty"`
 }

@@ -22,6 +22,7 @@ func TestSettingsOfTheTerminalUI(t *testing.T) {
 		"{}":                                              {},
 		"tui: {theme: light, mouse: true}":                {Theme: "light", Mouse: &on},
 		"tui: {accessible: true}":                         {Accessible: true},
+		"tui: {notify: bell}":                             {Notify: "bell"},
 		"tui: {keys: {record.redeem: [r, f5]}}":           only("record.redeem", "r", "f5"),
 		"tui: {keys: {record.redeem: f5}}":                only("record.redeem", "f5"),
 		"tui: {keys: {app.perks: [1, no, ' ']}}":          only("app.perks", "1", "no", " "),

@@ -15,6 +15,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/tui"
 	"example.com/perks/tui/accessible"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
@@ -285,5 +286,34 @@ func TestSecretIsNotEchoed(t *testing.T) {
 	if transcript := l.transcript.String(); strings.Contains(transcript, w.secret) ||
 		!strings.Contains(transcript, w.URL) {
 		t.Errorf("the terminal shows\n%s", transcript)
+	}
+}
+
+// TestNoticesAreSentences has the bell configured, which must not be heard here.
+func TestNoticesAreSentences(t *testing.T) {
+	w, desktop := service(t), &tuitest.Desktop{}
+	asked, ask := make(chan bool, 100), make(chan bool)
+	l := startLive(t, func(s *settings) {
+		loggedIn(t, w, screen.ToPerks{})(s)
+		s.options.Notify, s.options.Desktop = tui.NotifyBell, desktop
+		s.options.After = func(pause time.Duration, msg tea.Msg) tea.Cmd {
+			if pause != 3*time.Second { // after which others' changes are asked for
+				return nil
+			}
+			asked <- true
+			return func() tea.Msg { <-ask; return msg }
+		}
+	})
+	l.see("? for help: ")
+	<-asked
+	redeem := w.Request(w.Token(), http.MethodPost, w.LiveURL()+"/perks/spa/redeem", `{"user_id":"bob"}`)
+	if status := w.Do(redeem, nil); status != http.StatusOK && status != http.StatusCreated {
+		t.Fatalf("redeeming: %d", status)
+	}
+	ask <- true
+	l.see("1 new redemption waits for approval.")
+	l.enter("quit")
+	if err := l.wait(); err != nil || desktop.Notified() != "" {
+		t.Errorf("%v; the bell rang: %q", err, desktop.Notified())
 	}
 }

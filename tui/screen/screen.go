@@ -554,6 +554,9 @@ type Desktop interface {
 	Copy(text string) error
 	// Open shows an http or https address in a browser.
 	Open(address string) error
+	// Ring rings the terminal's bell, and Notify shows a text outside of the terminal.
+	Ring() error
+	Notify(text string) error
 	// Save makes a file of what write writes, as rows.WriteFile does, and returns its whole path. A path may begin with
 	// ~/.
 	Save(path string, replace bool, write func(io.Writer) error) (whole string, err error)

@@ -393,13 +393,18 @@ func (m *Memory) KeepSetting(name, value string) error {
 	return nil
 }
 
-// Desktop records what was copied and opened last.
-type Desktop struct{ copied, opened atomic.Pointer[string] }
+// Desktop records what was copied, opened and notified last. The bell is the notice "bell".
+type Desktop struct{ copied, opened, notified atomic.Pointer[string] }
 
 func (d *Desktop) Copy(text string) error    { return record(&d.copied, text) }
 func (d *Desktop) Open(address string) error { return record(&d.opened, address) }
+func (d *Desktop) Ring() error               { return d.Notify("bell") }
+func (d *Desktop) Notify(text string) error  { return record(&d.notified, text) }
 func (d *Desktop) Copied() string            { return *cmp.Or(d.copied.Load(), new(string)) }
 func (d *Desktop) Opened() string            { return *cmp.Or(d.opened.Load(), new(string)) }
+
+// Notified returns the last notice, and forgets it.
+func (d *Desktop) Notified() string { return *cmp.Or(d.notified.Swap(nil), new(string)) }
 
 // Save makes a file.
 func (d *Desktop) Save(path string, replace bool, write func(io.Writer) error) (string, error) {
