@@ -3,6 +3,7 @@ package perks_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,7 @@ type gate struct {
 	closed   bool
 	counts   bool // whether requests are counted: it has been closed once
 	requests int
-	waiting  []string // the words of the waiting requests
+	waiting  []string // the words of the waiting requests, or their city
 }
 
 func newGate(t *testing.T, server *servertest.Server) (*gate, *servertest.Server) {
@@ -58,7 +59,7 @@ func (g *gate) wait(r *http.Request) {
 	if !g.closed {
 		return
 	}
-	words := r.URL.Query().Get("q")
+	words := r.URL.Query().Get("q") + r.URL.Query().Get("city")
 	g.waiting = append(g.waiting, words)
 	g.change.Broadcast()
 	defer func() {
@@ -160,6 +161,28 @@ func TestInvalidFilterCancelsTheRequest(t *testing.T) {
 	gate.await(d, "the request again", func() bool { return strings.Join(gate.waiting, " ") == "tea" })
 	gate.setClosed(false)
 	d.See("row 1 of 40")
+}
+
+func TestTheNextQueryForgetsAPlaceThatIsLookedUp(t *testing.T) {
+	t.Parallel()
+	gate, gated := newGate(t, serverWithPerks(t))
+	d := tuitest.Start(t, gated)
+	d.See("row 1 of 120")
+	d.Settle()
+	gate.setClosed(true)
+	d.Press("/")
+	d.Paste("near:berlin")
+	gate.await(d, "the request by city", func() bool { return slices.Contains(gate.waiting, "berlin") })
+	d.Press("ctrl+u")
+	d.Paste("tea")
+	gate.await(d, "the last request instead", func() bool {
+		return slices.Contains(gate.waiting, "tea") && !slices.Contains(gate.waiting, "berlin")
+	})
+	gate.setClosed(false)
+	d.Settle()
+	if !d.Shows("row 1 of 40") || d.Shows("nearest") {
+		t.Errorf("want the perks for tea:\n%s", d.Screen())
+	}
 }
 
 func TestFilterChangeCancelsPreloading(t *testing.T) {
