@@ -92,7 +92,7 @@ func (r *Redemptions[F]) Drop(id string) {
 		cursor--
 	}
 	r.Redraw()
-	r.table.SetCursor(min(cursor, len(r.shown)-1))
+	r.table.SetCursor(cursor)
 }
 
 // readTitles reads the titles of the perks of those that are visible, or will be next.
