@@ -50,7 +50,8 @@ type App struct {
 	status       status
 	connectivity connectivity
 	live         live
-	beats        bool // a beat is scheduled
+	lacking      *screen.Loader[[]string] // what the service does not have
+	beats        bool                     // a beat is scheduled
 }
 
 // New makes the terminal UI. It reads and sends nothing before Init.
@@ -89,6 +90,7 @@ func New(options Options) *App {
 	}
 	a.shell.Screens = a.all
 	a.live.events = screen.NewBackgroundLoader[api.EventPage](a.shell)
+	a.lacking = screen.NewBackgroundLoader[[]string](a.shell)
 	return a
 }
 
@@ -210,6 +212,9 @@ func (a *App) dispatch(msg tea.Msg) tea.Cmd {
 		return a.ping(msg)
 	case pong:
 		return a.pong(msg)
+	}
+	if _, changed := a.lacking.Handle(msg); changed {
+		a.shell.Lacking = a.lacking.Value
 	}
 	cmds := []tea.Cmd{a.observe(msg), a.onEvents(msg)}
 	if form := a.target().Form(); form != nil { // its field may await the message

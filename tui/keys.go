@@ -37,7 +37,7 @@ func (a *App) target() target {
 }
 
 // Offers returns what can be done now, the actions of the target first. A screen that offers Back itself goes back one
-// step within. A profile that may change nothing is refused here, for all screens.
+// step within. What the profile, the token or the service does not allow is refused here, for all screens.
 func (a *App) Offers() []actions.Offer {
 	offers := a.target().Offers()
 	if a.Overlay() != nil {
@@ -45,9 +45,7 @@ func (a *App) Offers() []actions.Offer {
 	}
 	offers = slices.Clone(offers)
 	for i, offer := range offers {
-		if offer.Enabled() {
-			offers[i].Why = a.shell.WhyNoChange(offer)
-		}
+		offers[i].Why = cmp.Or(a.shell.WhyNoChange(offer), a.whyNotOpen(offer.ID), offer.Why)
 	}
 	for _, global := range a.globals() {
 		if global.ID != actions.Back || !stepsBack(offers) {
@@ -55,6 +53,16 @@ func (a *App) Offers() []actions.Offer {
 		}
 	}
 	return offers
+}
+
+// whyNotOpen says why the client may not read the record that an action opens; "" if it may.
+func (a *App) whyNotOpen(id actions.ID) string {
+	kind := map[actions.ID]string{actions.OpenPerk: "perk", actions.ForUser: "user"}[id]
+	if list, is := a.Top().(screen.Selected); is && id == actions.Open && isTab(a.Top()) {
+		kind, _ = list.Selected()
+	}
+	to, _ := RouteTo(kind, "")
+	return a.shell.WhyNotOpen(to)
 }
 
 func stepsBack(offers []actions.Offer) bool {
@@ -103,7 +111,7 @@ const typingTime = time.Second
 // asksForText is the actions after which people type on without looking.
 var asksForText = []actions.ID{
 	actions.Filter, actions.Redeem, actions.Reject, actions.Void, actions.Edit, actions.EditField, actions.Delete,
-	actions.Stock,
+	actions.Stock, actions.Create, actions.NewPerk,
 }
 
 // isMeantForText tells whether a key belongs to a text that a refused action asks for. It is not a command then.
@@ -250,8 +258,8 @@ func (a *App) globals() []actions.Offer {
 	}
 	globals := append(a.commandOffers(), actions.Offer{ID: actions.Back, Why: bottom, Do: a.back})
 	for i := range tabs {
-		globals = append(globals, actions.Offer{ID: tabs[i].action, Why: signedOut,
-			Do: func() tea.Cmd { return a.selectTab(i) }})
+		globals = append(globals, actions.Offer{ID: tabs[i].action,
+			Why: cmp.Or(signedOut, a.shell.WhyNotOpen(tabs[i].route)), Do: func() tea.Cmd { return a.selectTab(i) }})
 	}
 	return append(globals, []actions.Offer{
 		{ID: actions.Results, Why: none, Do: a.reopen},

@@ -19,6 +19,9 @@ import (
 	"example.com/perks/tui/widget"
 )
 
+// notNow is before the reason why something cannot be done.
+const notNow = " - not now: "
+
 // palette finds actions by name, those that can be done first, and records by their ids and titles.
 func (a *App) palette() screen.Overlay {
 	offers := slices.DeleteFunc(a.Offers(), func(o actions.Offer) bool {
@@ -34,7 +37,7 @@ func (a *App) palette() screen.Overlay {
 			name += "  (" + key + ")"
 		}
 		if !offer.Enabled() {
-			name += " - not now: " + offer.Why
+			name += notNow + offer.Why
 		}
 		pick.Options[i] = name
 	}
@@ -92,13 +95,26 @@ func (a *App) openRecord(kind, id string) (choices []screen.Choice) {
 		Then: func() tea.Cmd { return a.shell.Open(to) }}}
 }
 
+// readable is the kinds of records that the client may read, as far as that is known.
+func (a *App) readable() (names []string) {
+	for _, kind := range kinds {
+		if a.shell.WhyNotOpen(kind.route("")) == "" {
+			names = append(names, kind.name)
+		}
+	}
+	return names
+}
+
 // mostRecent is how many of each kind the palette begins with.
 const mostRecent = 3
 
 func (a *App) recentRecords() func() []screen.Choice {
-	memory, profile := a.shell.Memory, a.shell.Account.Profile
+	memory, profile, readable := a.shell.Memory, a.shell.Account.Profile, a.readable()
 	return func() (choices []screen.Choice) {
 		for _, kind := range []string{"user", "perk", "property", "redemption"} {
+			if !slices.Contains(readable, kind) {
+				continue
+			}
 			recent := memory.Recent(profile, kind)
 			for _, one := range recent[:min(len(recent), mostRecent)] {
 				id, title := screen.RecentTitle(one)
@@ -119,7 +135,14 @@ func (a *App) recentRecords() func() []screen.Choice {
 // named opens the record that words such as "user alice" name.
 func (a *App) named(text string) []screen.Choice {
 	kind, id, _ := strings.Cut(text, " ")
-	return a.openRecord(strings.ToLower(kind), strings.TrimSpace(id))
+	choices := a.openRecord(strings.ToLower(kind), strings.TrimSpace(id))
+	to, _ := RouteTo(strings.ToLower(kind), id)
+	for i := range choices {
+		if why := a.shell.WhyNotOpen(to); why != "" {
+			choices[i].Name += notNow + why
+		}
+	}
+	return choices
 }
 
 // typedRecords opens what a text can be the id of. Unless it looksLikeID, it more likely means a command, such as
@@ -129,7 +152,7 @@ func (a *App) typedRecords(text string) (choices []screen.Choice, first bool) {
 		return choices, true
 	}
 	for _, kind := range kinds {
-		if kind.isID(text) {
+		if kind.isID(text) && a.shell.WhyNotOpen(kind.route("")) == "" {
 			choices = append(choices, a.openRecord(kind.name, text)...)
 		}
 	}
@@ -153,31 +176,34 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 	if a.named(text) != nil {
 		return nil
 	}
-	live := !a.shell.Account.Profile.Sandbox // the sandbox has no properties
+	readable := a.readable()
+	reads := func(kind string) bool { return slices.Contains(readable, kind) }
 	return func(ctx context.Context, c *client.Client) (choices []screen.Choice, err error) {
-		if choices, err = a.recordWithID(ctx, c, text, live); len(choices) > 0 || err != nil {
+		if choices, err = a.recordWithID(ctx, c, text, reads); len(choices) > 0 || err != nil {
 			return choices, err
 		}
 		few := client.ListOptions{Page: 1, PerPage: mostFound}
-		if choices, err = a.redemptionsAbout(ctx, c, text, few); err != nil {
-			return choices, err
+		if reads("redemption") {
+			if choices, err = a.redemptionsAbout(ctx, c, text, few); err != nil {
+				return choices, err
+			}
 		}
-		found, err := c.Perks(ctx, api.PerkFilter{Query: text}, few)
-		for i := range found.Data {
-			choices = append(choices, a.perkFound(&found.Data[i]))
-		}
-		if err != nil {
-			return choices, err
+		if reads("perk") {
+			found, failure := c.Perks(ctx, api.PerkFilter{Query: text}, few)
+			for i := range found.Data {
+				choices = append(choices, a.perkFound(&found.Data[i]))
+			}
+			err = failure
 		}
 		few.PerPage = mostFound / 2
-		if isUserID(text) {
+		if err == nil && isUserID(text) && reads("user") && !c.Lacks(api.ScopeRedemptionsReadAll) {
 			users, failure := c.Users(ctx, api.UserFilter{Prefix: text}, few)
 			for _, user := range users.Data {
 				choices = append(choices, a.found("user", user.ID, screen.ToUser{ID: user.ID}, user.ID))
 			}
 			err = orLacking(failure)
 		}
-		if err == nil && live {
+		if err == nil && reads("property") {
 			listed, failure := c.Properties(ctx, api.PropertyFilter{Query: text}, few)
 			for i := range listed.Data {
 				choices = append(choices, a.propertyFound(&listed.Data[i]))
@@ -194,7 +220,7 @@ func (a *App) redemptionsAbout(
 	ctx context.Context, c *client.Client, text string, few client.ListOptions,
 ) (choices []screen.Choice, err error) {
 	key, value, hasKey := strings.Cut(text, ":")
-	if !hasKey && !looksLikeID(text) || c.Lacks(api.ScopeRedemptionsRead) {
+	if !hasKey && !looksLikeID(text) {
 		return nil, nil
 	}
 	first, err := c.Redemptions(ctx, api.RedemptionFilter{}, client.ListOptions{Page: 1, PerPage: 1})
@@ -226,26 +252,26 @@ func (a *App) redemptionFound(r *api.RedemptionRecord, facts ...string) screen.C
 
 // recordWithID finds the redemption, perk or property with an id that looks like one.
 func (a *App) recordWithID(
-	ctx context.Context, c *client.Client, text string, live bool,
+	ctx context.Context, c *client.Client, text string, reads func(kind string) bool,
 ) (choices []screen.Choice, err error) {
 	if !looksLikeID(text) {
 		return nil, nil
 	}
-	if isRedemptionID(text) {
+	if isRedemptionID(text) && reads("redemption") {
 		r, _, failure := c.Redemption(ctx, api.LowerUUID(text))
 		if failure == nil {
 			return []screen.Choice{a.redemptionFound(&r)}, nil
 		}
 		err = orLacking(failure)
 	}
-	if err == nil && isPerkID(text) {
+	if err == nil && isPerkID(text) && reads("perk") {
 		perk, failure := c.Perk(ctx, api.LowerUUID(text))
 		if failure == nil {
 			return []screen.Choice{a.perkFound(&perk)}, nil
 		}
 		err = orLacking(failure)
 	}
-	if err == nil && isPropertyID(text) && live {
+	if err == nil && isPropertyID(text) && reads("property") {
 		property, _, failure := c.Property(ctx, api.PropertyID(text))
 		if failure == nil {
 			return []screen.Choice{a.propertyFound(&property)}, nil

@@ -83,7 +83,7 @@ func TestAnActionWithoutItsScopeIsRefusedAtTheKey(t *testing.T) {
 		}
 		key, _, _ := strings.Cut(on.hint, " ")
 		d.Press(key)
-		d.See(on.name + ": not possible now. It needs " + string(on.scope) + ", which this client lacks.")
+		d.See(on.name + ": not possible now. This client lacks the scope " + string(on.scope) + ".")
 		d.Elapse(time.Second)
 	}
 }

@@ -50,8 +50,12 @@ func (a *App) newScreen(to screen.Route) screen.Screen {
 	return perks.NewList(a.shell)
 }
 
-// open shows a screen. That of a tab is the bottom of its stack, so it is not opened twice.
+// open shows a screen, unless it could show nothing but a refusal. That of a tab is the bottom of its stack, so it is
+// not opened twice.
 func (a *App) open(request screen.Go) tea.Cmd {
+	if why := a.shell.WhyNotOpen(request.To); why != "" {
+		return a.explain(why)
+	}
 	if tab := request.To.Tab(); request.To == tabs[tab].route {
 		return a.showTab(tab)
 	}
@@ -162,7 +166,9 @@ type switchAccount struct{ account screen.Account }
 
 func (a *App) useAccount(account screen.Account) tea.Cmd {
 	same := a.shell.Account.Profile.IsSame(account.Profile)
-	a.shell.SetAccount(account, same)
+	if a.shell.SetAccount(account, same); !same {
+		a.lacking.Reset()
+	}
 	a.connectivity = connectivity{round: a.connectivity.round + 1}
 	a.dropLogins()
 	if len(a.screens) == 0 || !same {
@@ -276,6 +282,8 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 		return a.toast(screen.Toast{Kind: screen.Warning, Text: text})
 	case needsLogin(err):
 		return a.askForLogin()
+	case isLacking(err):
+		return a.askWhatIsLacking()
 	case err == nil && a.connectivity.loggedOut: // such as after a login in another window
 		a.connectivity.loggedOut = false
 		return a.watch()
@@ -283,6 +291,23 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 		return a.backOnline()
 	}
 	return nil
+}
+
+// isLacking tells whether the service has no such address, or a proxy has a page there.
+func isLacking(err error) bool {
+	refused, is := errors.AsType[*client.Error](err)
+	return is && (refused.Unsupported || refused.NotFromService && refused.Status < http.StatusMultipleChoices)
+}
+
+// askWhatIsLacking asks, once for each account, what else the service lacks, after a reply that it lacks something.
+func (a *App) askWhatIsLacking() tea.Cmd {
+	if a.lacking.Has || a.lacking.Busy() {
+		return nil
+	}
+	return a.lacking.Load(func(ctx context.Context, c *client.Client) ([]string, error) {
+		return c.Lacking(ctx, client.Examples{}, client.ListOfRedemptions, client.ListOfProperties,
+			client.HistoryOfListings, client.ChangesOfPerks)
+	})
 }
 
 // askForLogin opens a login because the service did not accept the token.

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"slices"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/display"
@@ -72,27 +74,30 @@ func (a *App) showTab(tab int) tea.Cmd {
 	return tea.Batch(drafts, a.push(a.newScreen(tabs[tab].route)))
 }
 
-// tabNames are what the header calls the tabs.
-func (a *App) tabNames() (names []string) {
-	for _, tab := range tabs {
+// tabNames are what the header calls the tabs, and which they are: those that would show only a refusal are left out.
+func (a *App) tabNames() (names []string, shown []int) {
+	for i, tab := range tabs {
+		if i != a.tab && a.shell.WhyNotOpen(tab.route) != "" {
+			continue
+		}
 		action := a.shell.Keys.Action(tab.action)
 		name := action.Name
 		if len(action.Keys) > 0 {
 			name = actions.Spell(action.Keys[0]) + " " + name
 		}
-		names = append(names, name)
+		names, shown = append(names, name), append(shown, i)
 	}
-	return names
+	return names, shown
 }
 
 // tabs draws the names of the tabs, if they fit and somebody is logged in.
 func (a *App) tabs() string {
-	look, names := a.shell.Theme, a.tabNames()
+	names, shown := a.tabNames()
 	right, _ := a.connection()
 	if a.shell.Account.Client == nil || !widget.TabsFit(a.width-4-display.Width(right), names) {
 		return ""
 	}
-	return widget.Tabs(look, a.width, names, a.tab)
+	return widget.Tabs(a.shell.Theme, a.width, names, slices.Index(shown, a.tab))
 }
 
 // tabAt returns the tab at a column of the header, for a click.
@@ -100,5 +105,10 @@ func (a *App) tabAt(column int) (tab int, ok bool) {
 	if a.tabs() == "" {
 		return 0, false
 	}
-	return widget.TabAt(a.width, a.tabNames(), a.tab, column-1) // behind the edge
+	names, shown := a.tabNames()
+	at, ok := widget.TabAt(a.width, names, slices.Index(shown, a.tab), column-1) // behind the edge
+	if !ok {
+		return 0, false
+	}
+	return shown[at], true
 }

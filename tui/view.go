@@ -205,7 +205,7 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 		dot = waiting
 	}
 	switch {
-	case connected && profile.ReadOnly:
+	case connected && a.shell.IsReadOnly():
 		state += look.Warn.Render(" read-only")
 	case connected && profile.Protected:
 		state += look.Warn.Render(" protected")

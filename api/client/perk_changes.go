@@ -13,7 +13,6 @@ import (
 
 // What a service lacks that changes no perks over its API.
 const (
-	changesOfPerks = "way to change perks"
 	historyOfPerks = "history of perks"
 	stockOfPerks   = "stock of perks"
 )
@@ -44,7 +43,7 @@ func (c *Client) perkRecord(
 	}
 	if err == nil && record.Approval == "" {
 		if path, invalid := c.perkPath(id); invalid == nil && c.lacks(ctx, path+"/history") {
-			return api.PerkRecord{}, "", header, unsupported(changesOfPerks, nil)
+			return api.PerkRecord{}, "", header, unsupported(ChangesOfPerks, nil)
 		}
 		err = &Error{Status: http.StatusForbidden, Code: api.CodeInsufficientScope, Message: fmt.Sprintf(
 			"The service shows of perk %q only what users see. To read the rest and to change it, the client needs "+
@@ -88,7 +87,7 @@ func (c *Client) CreatePerk(
 	}
 	switch {
 	case IsMissing(err):
-		return Version[api.PerkRecord]{}, false, unsupported(changesOfPerks, err)
+		return Version[api.PerkRecord]{}, false, unsupported(ChangesOfPerks, err)
 	case err != nil:
 		return Version[api.PerkRecord]{}, false, err
 	}
@@ -114,7 +113,7 @@ func (c *Client) UpdatePerk(ctx context.Context, id string, patch api.PerkPatch,
 		return api.Message{}, err
 	}
 	message, err := c.confirm(ctx, call.withHeader("If-Match", ifMatch))
-	return message, c.orNoPerks(ctx, id, changesOfPerks, err)
+	return message, c.orNoPerks(ctx, id, ChangesOfPerks, err)
 }
 
 // PerkStock returns how many units of a perk there are.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"example.com/perks/api"
@@ -162,27 +163,43 @@ func askAboutFilters(ctx context.Context, c *Client, _ Examples) Promise {
 	return keeps("Lists of perks obey filters and pages.")
 }
 
+// Names of what is beyond the specification.
+const (
+	ListOfRedemptions = "list of redemptions" // with the decisions on them
+	ListOfUsers       = "list of users"
+	ListOfProperties  = "list of properties" // with the creation of one
+	HistoryOfListings = "history of listings"
+	ChangesOfPerks    = "way to change perks"
+)
+
 // extensions are the addresses beyond the specification, and the commands that need each.
 var extensions = []struct{ name, commands, path, query string }{
-	{"list of redemptions", "redemption, bulk undo", "/redemptions", "per_page=1"},
-	{"list of users", "user list", "/users", "per_page=1"},
+	{ListOfRedemptions, "redemption, bulk undo", "/redemptions", "per_page=1"},
+	{ListOfUsers, "user list", "/users", "per_page=1"},
 	{"events", "events", "/events", "per_page=1"},
 	{"check of eligibility", "user can", "/perks/PERK/eligibility", ""}, // refused without a user
-	{"list of properties", "property list, property create", propertiesPath, "per_page=1"},
+	{ListOfProperties, "property list, property create", propertiesPath, "per_page=1"},
 	// refused: the listing may be another client's
-	{historyOfListings, "property history, property restore", propertiesPath + "/PROPERTY/history", "page=0"},
-	{changesOfPerks, "perk create, update, edit, stock and history", "/perks/PERK/history", "page=0"},
+	{HistoryOfListings, "property history, property restore", propertiesPath + "/PROPERTY/history", "page=0"},
+	{ChangesOfPerks, "perk create, update, edit, stock and history", "/perks/PERK/history", "page=0"},
 	{"reports", "report", "/reports/redemptions", "by=-"}, // refused: a report may be expensive
 }
 
-// askAboutExtensions asks at each of them. A refusal, as of a client without the scope, shows that it is there.
-func askAboutExtensions(ctx context.Context, c *Client, by Examples) Promise {
+// Lacking returns the names of the extensions, of all or of those that are named, that the service does not have. A
+// refusal, as of a client without the scope, shows that one is there. It changes nothing.
+func (c *Client) Lacking(ctx context.Context, by Examples, named ...string) (lacking []string, err error) {
 	perk, property := "perk", url.PathEscape(cmp.Or(string(by.PropertyID), "1"))
-	if page, _ := c.Perks(ctx, api.PerkFilter{}, ListOptions{PerPage: 1}); len(page.Data) > 0 {
+	page, err := c.Perks(ctx, api.PerkFilter{}, ListOptions{PerPage: 1})
+	if IsMissing(err) || isPage(err) {
+		return nil, err // a proxy replies, not the service
+	}
+	if len(page.Data) > 0 {
 		perk = url.PathEscape(page.Data[0].ID)
 	}
-	var lacking []string
 	for _, extension := range extensions {
+		if len(named) > 0 && !slices.Contains(named, extension.name) {
+			continue
+		}
 		path := strings.NewReplacer("PERK", perk, "PROPERTY", property).Replace(extension.path)
 		if !strings.HasPrefix(path, propertiesPath) { // which the sandbox does not have
 			path = c.partnersPath(path)
@@ -190,10 +207,24 @@ func askAboutExtensions(ctx context.Context, c *Client, by Examples) Promise {
 		query, _ := url.ParseQuery(extension.query)
 		res, err := c.send(ctx, get(path, query))
 		if res == nil {
-			return unasked("the "+extension.name, err)
+			return nil, err
 		}
 		var object bodyMembers
 		if IsMissing(err) || err == nil && (json.Unmarshal(res.Body(), &object) != nil || object == nil) {
+			lacking = append(lacking, extension.name)
+		}
+	}
+	return lacking, nil
+}
+
+func askAboutExtensions(ctx context.Context, c *Client, by Examples) Promise {
+	names, err := c.Lacking(ctx, by)
+	if err != nil {
+		return unasked("what the service has beyond its specification", err)
+	}
+	var lacking []string
+	for _, extension := range extensions {
+		if slices.Contains(names, extension.name) {
 			lacking = append(lacking, fmt.Sprintf("%s (%s)", extension.name, extension.commands))
 		}
 	}

@@ -28,7 +28,7 @@ func (c *Client) PropertyPages(
 	ctx context.Context, filter api.PropertyFilter, options ListOptions,
 ) Pages[api.Property] {
 	call, err := c.listCall(propertiesPath, filter.Values(), options)
-	return orUnsupported("list of properties", walk[api.Property](ctx, c, call, err))
+	return orUnsupported(ListOfProperties, walk[api.Property](ctx, c, call, err))
 }
 
 // CreateProperty creates a listing with the fields of the patch, once for each idempotency key, and returns it with its

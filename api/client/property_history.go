@@ -13,11 +13,8 @@ import (
 	"example.com/perks/api"
 )
 
-// What a service lacks that keeps no versions of listings.
-const (
-	historyOfListings  = "history of listings"
-	restoringOfListing = "way to restore a listing"
-)
+// restoringOfListing is what a service lacks that keeps no versions of listings, besides HistoryOfListings.
+const restoringOfListing = "way to restore a listing"
 
 // PropertyHistory returns one page of the versions of a listing, the newest first.
 func (c *Client) PropertyHistory(
@@ -32,7 +29,7 @@ func (c *Client) PropertyHistoryPages(
 ) Pages[api.PropertyVersion] {
 	path, err := versionsPath(id, "/history")
 	return c.versionPages(ctx, path, err, options,
-		func(err error) error { return c.orNoHistory(ctx, id, historyOfListings, err) })
+		func(err error) error { return c.orNoHistory(ctx, id, HistoryOfListings, err) })
 }
 
 // versionPages returns the pages of a history at a path. explain replaces the error of a service that has none.
@@ -59,7 +56,7 @@ func (c *Client) PropertyVersionsSince(
 ) ([]api.PropertyVersion, error) {
 	path, err := versionsPath(id, "/history")
 	return c.versionsSince(ctx, path, err, since,
-		func(err error) error { return c.orNoHistory(ctx, id, historyOfListings, err) })
+		func(err error) error { return c.orNoHistory(ctx, id, HistoryOfListings, err) })
 }
 
 func (c *Client) versionsSince(
@@ -89,7 +86,7 @@ func (c *Client) PropertyAsOf(ctx context.Context, id api.PropertyID, at time.Ti
 	version, res, err := c.property(ctx, id, query)
 	// Who does not know the parameter ignores it, and answers with the listing as it is now.
 	if res != nil && res.Header().Get(api.HeaderAsOf) == "" && (err == nil || IsMissing(err)) {
-		return api.Property{}, "", unsupported(historyOfListings, err)
+		return api.Property{}, "", unsupported(HistoryOfListings, err)
 	}
 	return version.Record, version.ETag, err
 }

@@ -24,7 +24,7 @@ func (c *Client) RedemptionPages(
 	ctx context.Context, filter api.RedemptionFilter, options ListOptions,
 ) Pages[api.RedemptionRecord] {
 	call, err := c.listCall(c.redemptionsPath(), filter.Values(), options)
-	return orUnsupported("list of redemptions", walk[api.RedemptionRecord](ctx, c, call, err))
+	return orUnsupported(ListOfRedemptions, walk[api.RedemptionRecord](ctx, c, call, err))
 }
 
 // RefusedPages returns the pages of refused redemptions, from options.Page on.
@@ -285,5 +285,5 @@ func (c *Client) Users(
 // UserPages returns the pages of matching users, from options.Page on, in the order of their ids.
 func (c *Client) UserPages(ctx context.Context, filter api.UserFilter, options ListOptions) Pages[api.User] {
 	call, err := c.listCall(c.partnersPath("/users"), filter.Values(), options)
-	return orUnsupported("list of users", walk[api.User](ctx, c, call, err))
+	return orUnsupported(ListOfUsers, walk[api.User](ctx, c, call, err))
 }

@@ -127,7 +127,7 @@ func (s *session) profile() string {
 		kind = "Sandbox"
 	}
 	switch {
-	case account.Profile.ReadOnly:
+	case s.app.Shell().IsReadOnly():
 		kind += ", read-only"
 	case account.Profile.Protected:
 		kind += ", protected"

@@ -257,13 +257,16 @@ func (p *PickDialog) lines(look *theme.Theme, width int) (lines []string, rows [
 	}
 	heading := ""
 	for at, e := range p.found {
-		label, parts := "", []string{e.Name}
+		label, parts := "", []string{display.Cut(e.Name, max(1, width-2))}
 		if e.Section != heading && e.Section != "" && p.hasSections() {
 			heading = e.Section
 			lines, rows = append(lines, look.Heading.Render(display.Cut(heading, width))), append(rows, noEntry)
 		}
+		if e.option != noEntry {
+			parts = display.Wrap(e.Name, max(1, width-2-column)) // it may say why not
+		}
 		if e.option != noEntry && column > 0 {
-			label, parts = p.ask.Labels[e.option], display.Wrap(e.Name, max(1, width-2-column))
+			label = p.ask.Labels[e.option]
 		}
 		for i, part := range parts {
 			mark, key := "  ", display.Pad(label, column)

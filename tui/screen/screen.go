@@ -133,6 +133,8 @@ type Shell struct {
 
 	Writing sync.RWMutex // is held while a file is written that must not stay as a part
 
+	Lacking []string // the names of what the service does not have, as far as that is known
+
 	Progress string // how far a long change is, such as "approving 12 of 46"; "" if none is under way
 
 	Settings map[string]string // what was remembered when the program started or has been since; change it with Keep
@@ -211,14 +213,27 @@ var scopes = map[actions.ID]api.Scope{
 	actions.Redeem: api.ScopePerksRedeem, actions.Retry: api.ScopePerksRedeem,
 	actions.Approve: api.ScopeRedemptionsDecide, actions.Reject: api.ScopeRedemptionsDecide,
 	actions.Void:   api.ScopeRedemptionsVoid,
-	actions.Create: api.ScopePropertiesWrite, actions.NewPerk: api.ScopePerksWrite, actions.Stock: api.ScopePerksWrite,
+	actions.Create: api.ScopePropertiesCreate, actions.NewPerk: api.ScopePerksWrite, actions.Stock: api.ScopePerksWrite,
 	actions.Edit: api.ScopePropertiesWrite, actions.EditField: api.ScopePropertiesWrite,
 	actions.Delete: api.ScopePropertiesWrite, actions.Undo: api.ScopePropertiesWrite,
 	actions.Restore: api.ScopePropertiesWrite,
 }
 
-// WhyNoChange says why nobody can do what is offered as this profile and with this token; "" if somebody can, and of an
-// action that changes nothing.
+// IsReadOnly tells whether nothing can be changed as this profile, or with this token.
+func (s *Shell) IsReadOnly() bool {
+	if s.Account.Profile.ReadOnly {
+		return true
+	}
+	for _, scope := range scopes {
+		if !s.Account.Client.Lacks(scope) {
+			return false
+		}
+	}
+	return true
+}
+
+// WhyNoChange says why nobody can do what is offered as this profile, with this token and at this service; "" if
+// somebody can, and of an action that changes nothing.
 func (s *Shell) WhyNoChange(offer actions.Offer) string {
 	scope, changes := scopes[offer.ID]
 	scope = cmp.Or(api.Scope(offer.Scope), scope)
@@ -227,13 +242,55 @@ func (s *Shell) WhyNoChange(offer actions.Offer) string {
 	case !changes:
 		return ""
 	case profile.ReadOnly:
-		return "Profile " + display.Line(profile.Name) + " is read-only. " + s.Key(actions.Login) +
-			" switches the profile."
+		return "Profile " + display.Line(profile.Name) + " is read-only. " + s.switches()
 	case s.Account.Client.Lacks(scope):
-		return "It needs " + string(scope) + ", which this client lacks."
+		return s.lacks(scope)
+	case scope == api.ScopePerksWrite && s.isLacking(client.ChangesOfPerks):
+		return "This service changes no perks. Ask its operator."
+	case scope == api.ScopePropertiesCreate && s.isLacking(client.ListOfProperties):
+		return "This service creates no properties. Ask its operator."
+	case offer.ID == actions.Restore && s.isLacking(client.HistoryOfListings):
+		return "This service keeps no history. Ask its operator."
+	case offer.ID.Group() == actions.Approve.Group() && s.isLacking(client.ListOfRedemptions):
+		return "This service decides no redemptions. Ask its operator."
 	}
 	return ""
 }
+
+// WhyNotOpen says why a screen could show nothing but a refusal to this token; "" if it shows more, or that is not
+// known.
+func (s *Shell) WhyNotOpen(to Route) string {
+	var scopes []api.Scope // of which one is enough
+	switch to.(type) {
+	case ToPerks, ToPerk, ToUsers, ToUser:
+		scopes = []api.Scope{api.ScopePerksRead}
+	case ToProperties:
+		if !s.Account.Profile.Sandbox {
+			scopes = []api.Scope{api.ScopePropertiesRead, api.ScopePropertiesWrite, api.ScopePropertiesCreate}
+		}
+	case ToProperty:
+		if s.Account.Profile.Sandbox {
+			return "The sandbox has no properties. " + s.switches()
+		}
+		scopes = []api.Scope{api.ScopePropertiesRead}
+	case ToRedemptions, ToRedemption:
+		if scopes = []api.Scope{api.ScopeRedemptionsRead}; s.isLacking(client.ListOfRedemptions) {
+			return "This service lists no redemptions. " + s.Key(actions.User) + " finds a user with theirs."
+		}
+	}
+	if scopes == nil || slices.ContainsFunc(scopes, func(one api.Scope) bool { return !s.Account.Client.Lacks(one) }) {
+		return ""
+	}
+	return s.lacks(scopes[0])
+}
+
+func (s *Shell) lacks(scope api.Scope) string {
+	return "This client lacks the scope " + string(scope) + ". " + s.switches()
+}
+
+func (s *Shell) switches() string { return s.Key(actions.Login) + " switches the profile." }
+
+func (s *Shell) isLacking(extension string) bool { return slices.Contains(s.Lacking, extension) }
 
 // toType is the name of a protected profile, to be typed before a change; "" if nothing has to be.
 func (s *Shell) toType() string {
@@ -260,7 +317,7 @@ func (s *Shell) SetAccount(account Account, same bool) {
 	s.Account = account
 	switch {
 	case !same:
-		s.confirmed = ""
+		s.confirmed, s.Lacking = "", nil
 	case s.confirmed != "" && account.Confirm != nil:
 		_ = account.Confirm(s.confirmed) // the profile may have another name: then nothing is sent
 	}

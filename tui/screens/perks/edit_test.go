@@ -295,7 +295,7 @@ func TestChanges(t *testing.T) {
 func TestWhoMayNotChangePerksSeesNothingOfIt(t *testing.T) {
 	readOnly := func(p *screen.Profile) { p.ReadOnly = true }
 	startDesk(t, nil, api.ScopePerksRead, api.ScopePerksRedeem).Play(`
-		e                => Edit: not possible now. It needs perks:write, which this client lacks.
+		e                => Edit: not possible now. This client lacks the scope perks:write.
 		wait: 2s
 		+                => It needs perks:write
 		wait: 2s

@@ -76,9 +76,10 @@ func (s *Screen) typedUser() string {
 // the recent ones can redeem the perk.
 func (s *Screen) findUsers() tea.Cmd {
 	s.users.Cancel()
-	typed, unlisted := s.typedUser(), s.users.Value.unlisted
+	account := s.shell.Account.Client
+	typed, unlisted := s.typedUser(), s.users.Value.unlisted || account.Lacks(api.ScopeRedemptionsReadAll)
 	recent := s.recentFrom(s.choices.typed)
-	if s.Form() == nil || s.shell.Account.Client == nil || s.whyOtherAccount() != "" || typed == "" && len(recent) == 0 {
+	if s.Form() == nil || account == nil || s.whyOtherAccount() != "" || typed == "" && len(recent) == 0 {
 		return nil
 	}
 	var perk string

@@ -2,6 +2,7 @@ package user
 
 import (
 	"context"
+	"net/http"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -31,7 +32,9 @@ func NewList(shell *screen.Shell) *List {
 		Pages: func(
 			c *client.Client, ctx context.Context, f api.UserFilter, options client.ListOptions,
 		) client.Pages[api.User] {
-			options.Sort = "" // there is one order
+			if options.Sort = ""; c.Lacks(api.ScopeRedemptionsReadAll) { // there is one order
+				return unlisted
+			}
 			return c.UserPages(ctx, f, options)
 		},
 		ID: func(u *api.User) string { return u.ID },
@@ -46,6 +49,12 @@ func NewList(shell *screen.Shell) *List {
 		},
 	})
 	return s
+}
+
+// unlisted is the only page of a client that may not list users. It is not asked for.
+func unlisted(yield func(api.Page[api.User], error) bool) {
+	yield(api.Page[api.User]{}, &client.Error{Status: http.StatusForbidden, Code: api.CodeInsufficientScope,
+		Message: "This client lacks the scope " + string(api.ScopeRedemptionsReadAll) + "."})
 }
 
 func (s *List) Title() string { return "Users" }

@@ -158,18 +158,8 @@ func withRecords(
 	with := api.Page[api.RedemptionRecord]{
 		Meta: page.Meta, Next: page.Next, LeftOut: page.LeftOut, Data: []api.RedemptionRecord{},
 	}
-	if len(page.Data) == 0 {
-		return with, nil
-	}
-	earlier := func(r, other api.Redemption) int { return r.RedeemedAt.Compare(other.RedeemedAt) }
-	oldest, newest := slices.MinFunc(page.Data, earlier).RedeemedAt, slices.MaxFunc(page.Data, earlier).RedeemedAt
-	// the pages of a client that may read some records only are others, so the page is chosen by its times
-	filter := api.RedemptionFilter{UserID: userID, Since: oldest, Until: newest.Add(time.Second)}
-	records, err := c.Redemptions(ctx, filter, client.ListOptions{PerPage: api.MaxPerPage})
-	if other, is := errors.AsType[*client.Error](err); is && other.NotFromService && other.Status < 300 {
-		err = nil // a proxy has a page at every address; the list itself came
-	}
-	if err != nil && !screen.IsLacking(err) {
+	records, err := recordsOf(ctx, c, userID, page)
+	if err != nil {
 		return with, err
 	}
 	for _, r := range page.Data {
@@ -182,6 +172,27 @@ func withRecords(
 		with.Data = append(with.Data, record)
 	}
 	return with, nil
+}
+
+// recordsOf reads the records of the redemptions on a page, as far as the client may and the service has them.
+func recordsOf(
+	ctx context.Context, c *client.Client, userID string, page api.Page[api.Redemption],
+) (records api.Page[api.RedemptionRecord], err error) {
+	if len(page.Data) == 0 || c.Lacks(api.ScopeRedemptionsRead) {
+		return records, nil
+	}
+	earlier := func(r, other api.Redemption) int { return r.RedeemedAt.Compare(other.RedeemedAt) }
+	oldest, newest := slices.MinFunc(page.Data, earlier).RedeemedAt, slices.MaxFunc(page.Data, earlier).RedeemedAt
+	// the pages of a client that may read some records only are others, so the page is chosen by its times
+	filter := api.RedemptionFilter{UserID: userID, Since: oldest, Until: newest.Add(time.Second)}
+	records, err = c.Redemptions(ctx, filter, client.ListOptions{PerPage: api.MaxPerPage})
+	if other, is := errors.AsType[*client.Error](err); is && other.NotFromService && other.Status < 300 {
+		err = nil // a proxy has a page at every address; the list itself came
+	}
+	if screen.IsLacking(err) {
+		err = nil
+	}
+	return records, err
 }
 
 // of is the redemption that keeps the user from redeeming a perk again; nil if none of those that are loaded does.
