@@ -72,7 +72,8 @@ func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, err
 // may always be repeated. After any other failure only a request that may be carried out twice is.
 func (r *retry) shouldRetry(req *http.Request, e *requestState, res *http.Response, err error) bool {
 	repeatable := safe(req.Method) || e.repeatable ||
-		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.HonoursKeys.Load()
+		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.HonoursKeys.Load() &&
+			req.Context().Value(onceKey{}) == nil
 	if err != nil {
 		if wire, ok := errors.AsType[*networkError](err); ok && !wire.sent {
 			return isTransient(wire.err)
@@ -87,6 +88,11 @@ func (r *retry) shouldRetry(req *http.Request, e *requestState, res *http.Respon
 	}
 	return e.broken != nil && repeatable
 }
+
+type onceKey struct{}
+
+// Once returns a context in which a change whose reply is lost is not sent again under its key: who asks comes back.
+func Once(ctx context.Context) context.Context { return context.WithValue(ctx, onceKey{}, true) }
 
 // nextWait decides about another attempt. It waits exactly as long as the server asks. Otherwise it backs off: the wait
 // is a random part of a limit that doubles, so that clients do not come back together.

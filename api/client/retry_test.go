@@ -209,6 +209,15 @@ func TestKeyedRedeemIsRetriedWhereKeysAreHonoured(t *testing.T) {
 				t.Errorf("%d requests, want 5: %v", server.count(), err)
 			}
 		})
+		t.Run(name+", once", func(t *testing.T) {
+			server := &scriptedServer{keys: true, script: append(repeat(1, withKey(status(200))), repeat(3, failure)...)}
+			c := serve(t, server, (&fakeClock{}).config)
+			_ = calls["keyed redeem"](t.Context(), c)
+			if err := calls["keyed redeem"](client.Once(t.Context()), c); !client.OutcomeUnknown(err) ||
+				server.count() != 2 {
+				t.Errorf("%d requests, want 2: %v", server.count(), err)
+			}
+		})
 		t.Run(name+", no key or another kind", func(t *testing.T) {
 			for _, kind := range []string{"redeem", "update", "delete"} {
 				server := &scriptedServer{script: append(repeat(1, withKey(status(200))), repeat(3, failure)...)}

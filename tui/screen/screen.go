@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -177,6 +178,9 @@ func (s *Shell) Posted() (msg tea.Msg, ok bool) {
 	msg, s.posted = s.posted[0], s.posted[1:]
 	return msg, true
 }
+
+// SecondsTo returns how many seconds are left, counted down to 0 at that time.
+func (s *Shell) SecondsTo(at time.Time) int { return int(math.Ceil(at.Sub(s.Now()).Seconds())) }
 
 // request is one that the service has not answered yet.
 type request struct{ at time.Time }

@@ -18,7 +18,7 @@ const unknown = `
 		lost replies: 1
 		reads: fail
 		open: coffee
-		"alice" ctrl+s y => [unknown] Coffee for two | No reply yet. Checking every 4 s. Don't redeem elsewhere.
+		"alice" ctrl+s y => [unknown] Coffee for two | No reply yet. Checking every 4 s, next in 4 s. Don't redeem elsewhere.
 		got: coffee key-1
 `
 
@@ -619,6 +619,17 @@ func TestUselessCheckIsNotRepeated(t *testing.T) {
 	if after := l.reads(); after != before {
 		t.Errorf("the list was read %d more times", after-before)
 	}
+}
+
+// TestTheNextCheckIsCountedDown has a service that stays away.
+func TestTheNextCheckIsCountedDown(t *testing.T) {
+	startServer(t).Play(unknown + `
+		settle
+		wait: 1s => next in 3 s.
+		wait: 2s => next in 1 s.
+		wait: 1s => Checking every 4 s, next in 4 s. | OFFLINE
+		settle
+		wait: 3s => next in 1 s.`)
 }
 
 func TestSendingShowsASpinnerAndTheSeconds(t *testing.T) {

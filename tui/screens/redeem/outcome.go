@@ -185,7 +185,11 @@ func (s *Screen) unknown(i *item) outcome {
 		o.text += fmt.Sprintf(" %s has a redemption%s: this one or another.", user, s.at(" of ", r))
 	}
 	if pause := s.nextCheck(i); pause > 0 && i.State != operation.Abandoned {
-		o.text += fmt.Sprintf(" Checking every %d s. Don't redeem elsewhere.", int(pause.Seconds()))
+		next := ""
+		if left := s.shell.SecondsTo(s.checkAt); left > 0 && s.shell.Command == nil {
+			next = fmt.Sprintf(", next in %d s", left)
+		}
+		o.text += fmt.Sprintf(" Checking every %d s%s. Don't redeem elsewhere.", int(pause.Seconds()), next)
 	}
 	if i.State == operation.Abandoned {
 		o.mark, o.tone = "not checked", theme.Warning

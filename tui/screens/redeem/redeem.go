@@ -46,6 +46,7 @@ type Screen struct {
 	resumedAt time.Time // when something was last sent again, without a question
 	attempts  int       // messages about earlier ones are out of date
 	checks    int       // automatic checks of the unresolved item
+	checkAt   time.Time // when the next is due
 	queue     []*item   // sent next, in this order
 
 	honoursKeys bool // the service has shown that it honours idempotency keys
@@ -156,6 +157,8 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return s.reconnected()
 	case dueCheck:
 		return s.autoCheck(msg)
+	case second:
+		return s.countDown(msg)
 	case screen.Mouse:
 		s.mouse(msg)
 		return nil

@@ -113,7 +113,7 @@ func (s *Screen) attempt(i *item, checkOnly bool) tea.Cmd {
 	s.attempts++
 	return s.sender.Send(func(ctx context.Context, c *client.Client) (operation.Redeeming, error) {
 		if checkOnly {
-			r = r.Check(ctx, c, taken)
+			r = r.Check(client.Once(ctx), c, taken)
 			return r, unlessListed(r, r.CheckErr)
 		}
 		r = r.Send(ctx, c, taken)
@@ -148,7 +148,7 @@ func (s *Screen) autoCheck(c dueCheck) tea.Cmd {
 }
 
 // The pause before an automatic check doubles from the first to the last. It stays short while the service cannot be
-// reached.
+// reached: then a check only reads.
 const (
 	firstCheck = 4 * time.Second
 	lastCheck  = 30 * time.Second
@@ -168,10 +168,26 @@ func (s *Screen) nextCheck(i *item) time.Duration {
 
 // checkLater schedules a check of the unresolved item.
 func (s *Screen) checkLater() tea.Cmd {
-	if i := s.sub.unresolved(); i != nil && s.nextCheck(i) > 0 {
-		return s.shell.After(s.nextCheck(i), dueCheck{s, s.attempts})
+	i := s.sub.unresolved()
+	if i == nil || s.nextCheck(i) == 0 {
+		return nil
 	}
-	return nil
+	pause := s.nextCheck(i)
+	s.checkAt = s.shell.Now().Add(pause)
+	return tea.Batch(s.shell.After(pause, dueCheck{s, s.attempts}), s.countDown(second{s, s.attempts}))
+}
+
+// second passes until the next check, so that the screen counts down to it. Who listens is not told.
+type second struct {
+	of      *Screen
+	attempt int
+}
+
+func (s *Screen) countDown(c second) tea.Cmd {
+	if c.of != s || c.attempt != s.attempts || s.shell.Command != nil || s.shell.SecondsTo(s.checkAt) <= 0 {
+		return nil
+	}
+	return s.shell.After(time.Second, c)
 }
 
 // handleReply takes the outcome of an attempt. Only here does anything become redeemed.
