@@ -182,6 +182,9 @@ func (s *session) loop(ctx context.Context) error {
 		if form := s.form(); form != nil || s.app.Overlay() == nil {
 			s.enterForm(form)
 		}
+		if s.running > 0 && !s.stopWaiting { // a value was the last
+			continue
+		}
 		q := s.question()
 		if q.secret { // the terminal shows nothing any more when the prompt comes
 			s.in.ask(true)

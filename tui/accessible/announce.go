@@ -79,7 +79,12 @@ func (s *session) news() (news []string, now announced) {
 	shown := textBesideForm(top)
 	more := changes(shown, before)
 	if now.location != s.announced.location {
-		news = append(news, now.location.title+".")
+		if len(more) > 0 && strings.HasSuffix(now.location.title, " "+more[0]) {
+			more = more[1:] // the title says it
+		}
+		if len(more) == 0 || !strings.HasPrefix(more[0], now.location.title+" ") { // which says the title
+			news = append(news, now.location.title+".")
+		}
 		if known && len(more) == 0 {
 			news = append(news, "Unchanged; \"again\" repeats it.")
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,21 +76,25 @@ type testService struct {
 	id, secret string
 }
 
-// service starts a server whose ids are the same in every run.
-func service(t *testing.T) *testService {
+// service starts a server whose ids are the same in every run. Its client lacks these scopes.
+func service(t *testing.T, lacks ...api.Scope) *testService {
 	t.Helper()
 	clock := servertest.NewClock(tuitest.Noon)
 	var n atomic.Int64
 	s := servertest.Start(t, servertest.WithClock(clock), func(c *server.Config) {
 		c.NewID = func() string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n.Add(1)) }
 	})
-	id, secret := s.ClientWith(func(c *store.Client) { c.ID = "acme" })
+	id, secret := s.ClientWith(func(c *store.Client) {
+		c.ID = "acme"
+		c.Scopes = slices.DeleteFunc(c.Scopes, func(one api.Scope) bool { return slices.Contains(lacks, one) })
+	})
 	s.ImportUsers("alice", "bob")
 	end := tuitest.Noon.Add(72 * time.Hour)
 	merchant, discount := "Café Schön", "2 for 1"
+	lat, lng := 52.52, 13.405
 	s.ImportPerks(
 		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Coffee for two", City: "Berlin", MerchantName: &merchant,
-			DiscountText: &discount, ValidTo: &end}},
+			DiscountText: &discount, ValidTo: &end}, Lat: &lat, Lng: &lng},
 		store.PerkRecord{Perk: api.Perk{ID: "museum", Title: "An hour in the museum", City: "Hamburg", ValidTo: &end}},
 		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "A day at the spa", City: "Wien"},
 			Approval: store.ApprovalManual},

@@ -22,6 +22,9 @@ type formProgress struct {
 	field string   // the one that is asked for; "" at the end
 	text  []string // the lines so far of a field that has several
 	sent  bool     // the form was sent since the last question
+
+	typed     bool     // a value was typed in the field, of which the screen may say what is meant
+	suggested []string // what can be chosen instead
 }
 
 // fieldQuestion is what the question for a field is about. Each line of a field is a question.
@@ -47,6 +50,9 @@ func (s *session) formQuestion(form *widget.Form) question {
 		q.secret = s.field().Kind == widget.Secret
 		if len(f.text) == 0 {
 			q.prompt = prompt(s.field(), form.Value(f.field))
+		}
+		if len(f.suggested) > 0 {
+			q.prompt = label(form, f.field) + ", a number, or empty keeps " + display.Line(form.Value(f.field)) + ": "
 		}
 	}
 	return q
@@ -78,6 +84,11 @@ func (s *session) enterForm(form *widget.Form) {
 			s.say(fmt.Sprintf("Form with %d fields. :send submits, :leave cancels, :back goes back, :? helps.",
 				len(names)))
 		}
+	case f.typed:
+		f.typed = false
+		if s.suggest(); len(f.suggested) == 0 {
+			s.run(s.nextField())
+		}
 	case f.sent:
 		f.sent, f.field, f.text = false, "", nil
 		if at := form.Focus(); len(form.Problems(at)) > 0 {
@@ -88,6 +99,19 @@ func (s *session) enterForm(form *widget.Form) {
 	if f.field != "" && !slices.Contains(form.Names(), f.field) {
 		f.field, f.text = form.Focus(), nil // the field has gone
 	}
+}
+
+// suggest says which values fit what was typed, if that is none of them.
+func (s *session) suggest() {
+	suggester, is := s.app.Top().(screen.Suggester)
+	if !is || s.app.Overlay() != nil {
+		return
+	}
+	values, about := suggester.Suggestions(s.formProgress.field)
+	for i, value := range values {
+		s.say(fmt.Sprintf("%d: %s", i+1, widget.Joined(", ", display.Line(value), about[i])))
+	}
+	s.formProgress.suggested = values
 }
 
 // form returns the form to fill in; nil if there is none.
@@ -118,6 +142,11 @@ func label(form *widget.Form, name string) string { return display.Line(form.Fie
 
 func (s *session) handleField(text string) tea.Cmd {
 	f, kind := &s.formProgress, s.field().Kind
+	suggested := f.suggested
+	f.suggested = nil
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(suggested) {
+		return s.setField(suggested[n-1])
+	}
 	if len(f.text) > 0 {
 		return s.takeLine(text)
 	}
@@ -183,6 +212,10 @@ func (s *session) setField(value string) tea.Cmd {
 	}
 	if len(form.Problems(name)) > 0 {
 		s.sayProblems(name)
+		return cmd
+	}
+	if _, suggests := s.app.Top().(screen.Suggester); suggests && s.app.Overlay() == nil {
+		s.formProgress.typed = true // once nothing runs any more
 		return cmd
 	}
 	return tea.Batch(cmd, s.nextField())

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -19,21 +20,32 @@ import (
 var imported = regexp.MustCompile(`(?m)^(Created|Updated): .*$`)
 
 func TestWholeSession(t *testing.T) {
-	w := service(t)
+	w := service(t, api.ScopePerksWrite)
+	if _, err := w.Live.Redeem(t.Context(), store.RedeemAttempt{
+		ID: "00000000-0000-4000-8000-000000000000", PerkID: "spa", UserID: "bob", ClientID: w.id,
+		Metadata: []byte(`{"ticket":"4711"}`), At: tuitest.Noon.Add(-33 * time.Minute),
+	}); err != nil {
+		t.Fatal(err)
+	}
 	transcript := runScript(t, func(s *settings) { s.options.Accounts = tuitest.NewAccounts(t, nil) },
 		// log in, with a wrong secret first
 		w.URL, "acme", "", "wrong", w.secret,
-		// find a perk, open it, and redeem it
-		"filter", "coffee", "redeem", "alice", "shop=Mitte", "", "no", "send", "yes",
+		// look at a redemption that waits
+		"redemptions", "filter", "status:pending", "1", "back", "back",
+		// find a perk near a place, and hear why it cannot be changed
+		"perks", "filter", "near:52.52,13.405", "edit", "1",
+		// redeem it for a user whose id is half known, and take that back
+		"redeem", "al", "1", "shop=Mitte", "", "no", "send", "yes", "void", "the wrong perk", "back", "back",
 		// the user's two lists, of which one has perks to redeem
-		"back", "user", "alice", "switch tab", "1", "back", "redeem 2", "no", ":leave", "redeem 1", "yes", "back",
-		// approve a redemption, and void another with a reason
-		"redemptions", "filter", "status:pending", "approve", "yes", "clear filter", "void 2", "a mistake", "reject 1",
+		"user", "alice", "switch tab", "1", "back", "redeem 2", "no", ":leave", "redeem 1", "yes", "back",
+		// the queue: approve one, reject the other
+		"redemptions", "approve 1", "yes", "reject", "", "reject", "no answer from alice", "clear filter", "reject 1",
 		// find by title, by id and by name
 		":coffee", "1", ":user bob", "1", ":", "next", "",
-		// edit a property, with a mistake, delete it, restore it, and see its history
-		"properties", "7", "edit", ":bedrooms", "many", "3", ":send", "send", "delete", "yes", "delete", "7",
-		"restore", "save", "history", "3", "back", "back", "what", "", "q")
+		// change a price, with a mistake
+		"properties", "7", "edit", ":price", "a lot", "410.50", ":send", "send",
+		// delete the property, restore it, and see its history
+		"delete", "yes", "delete", "7", "restore", "save", "history", "3", "back", "back", "what", "", "q")
 	transcript = strings.ReplaceAll(transcript, w.URL, "http://service/v2")
 	transcript = strings.ReplaceAll(transcript, w.secret, "the secret")
 	transcript = imported.ReplaceAllString(transcript, "$1: when the test ran")

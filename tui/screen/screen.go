@@ -68,6 +68,12 @@ type Chooser interface {
 	Choose(row int) bool
 }
 
+// Suggester is a Screen whose form has a field that people half know. The accessible mode asks which value is meant.
+type Suggester interface {
+	// Suggestions returns the values that fit what was typed in a field, and what is known of each; none if that is one.
+	Suggestions(field string) (values, about []string)
+}
+
 // Selected is a Screen with a record that the user's own commands work on.
 type Selected interface {
 	// Selected returns the kind and the id of the record: "perk", "user", "property" or "redemption"; "" if there is

@@ -302,9 +302,21 @@ func (s *Detail) AccessibleText() string {
 		lines = append(lines, "Problem: "+problem)
 	}
 	lines = append(lines, record.LinearNotes(s.notes())...)
-	lines = append(lines, "Title: "+display.Line(perk.Title))
-	lines = append(lines, widget.AccessiblePairs(s.pairs(perk))...)
-	return strings.Join(append(lines, "State: "+s.age()), "\n")
+	var missing []string
+	facts := slices.DeleteFunc(s.pairs(perk), func(fact widget.Pair) bool {
+		if fact.Value == noValue {
+			missing = append(missing, strings.ToLower(fact.Label))
+		}
+		return fact.Value == noValue
+	})
+	lines = append(lines, widget.AccessiblePairs(facts)...)
+	if missing != nil {
+		lines = append(lines, "Without: "+strings.Join(missing, ", "))
+	}
+	if age := s.age(); age != loadedNow {
+		lines = append(lines, "State: "+age)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (s *Detail) View() string {
@@ -493,6 +505,11 @@ func (s *Detail) problem() string {
 	what, next := s.Shell.Explain(s.read.Err)
 	return what + " " + next
 }
+
+const (
+	loadedNow = "Loaded just now"
+	noValue   = "none" // as list.PerkFacts has it
+)
 
 // age says how old the facts are.
 func (s *Detail) age() string {

@@ -146,18 +146,48 @@ func (s *Screen) toChoose() []string {
 	if form := s.Form(); form == nil || form.Focus() != userField {
 		return nil
 	}
-	typed := s.choices.typed
-	found := slices.DeleteFunc(slices.Clone(s.users.Value.ids), func(id string) bool {
-		return typed == "" || !strings.HasPrefix(id, typed)
-	})
-	ids := slices.DeleteFunc(chosenFrom(s.recentFrom(typed), found), func(id string) bool {
-		answer, known := s.users.Value.answers[id]
-		return known && whyNotEligible(answer) == noSuchUser // a recent one that was deleted
-	})
+	ids := s.fitting()
 	if len(ids) == 1 && ids[0] == s.fields.Value(userField) {
 		return nil
 	}
 	return ids
+}
+
+// fitting is the users whose ids begin as what was typed.
+func (s *Screen) fitting() []string {
+	typed := s.choices.typed
+	found := slices.DeleteFunc(slices.Clone(s.users.Value.ids), func(id string) bool {
+		return typed == "" || !strings.HasPrefix(id, typed)
+	})
+	return slices.DeleteFunc(chosenFrom(s.recentFrom(typed), found), func(id string) bool {
+		answer, known := s.users.Value.answers[id]
+		return known && whyNotEligible(answer) == noSuchUser // a recent one that was deleted
+	})
+}
+
+// Suggestions returns the users whose ids begin as what was typed, and whether each can redeem.
+func (s *Screen) Suggestions(field string) (ids, about []string) {
+	ids = s.fitting()
+	if s.Form() == nil || field != userField || slices.Contains(ids, s.fields.Value(userField)) {
+		return nil, nil
+	}
+	for _, id := range ids {
+		words, _ := s.known(id)
+		about = append(about, strings.TrimPrefix(words, mark))
+	}
+	return ids, about
+}
+
+// known says whether a user to choose from can redeem; "" if that is not known.
+func (s *Screen) known(id string) (words string, tone theme.Tone) {
+	switch answer, known := s.users.Value.answers[id]; {
+	case !known:
+		return "", theme.Good
+	case answer.Eligible:
+		return canRedeem, theme.Good
+	default:
+		return whyNotEligible(answer), theme.Warning
+	}
 }
 
 // choose fills in the next user, or the one before; before the first is what was typed.
@@ -182,17 +212,12 @@ func (s *Screen) drawnChoices() string {
 	}
 	lines := make([]string, len(ids))
 	for i, id := range ids {
-		mark, style := "  ", look.Text
+		lead, style := "  ", look.Text
 		if id == s.fields.Value(userField) {
-			mark, style = "▸ ", look.Strong
+			lead, style = "▸ ", look.Strong
 		}
-		lines[i] = style.Render(mark + display.Pad(display.Cut(display.Line(id), widest), widest))
-		words, tone := "", theme.Good
-		if answer, known := s.users.Value.answers[id]; known && answer.Eligible {
-			words = canRedeem
-		} else if known {
-			words, tone = whyNotEligible(answer), theme.Warning
-		}
+		lines[i] = style.Render(lead + display.Pad(display.Cut(display.Line(id), widest), widest))
+		words, tone := s.known(id)
 		if said, in := s.verdict(); id == s.fields.Value(userField) && said != "" {
 			words, tone = said, in
 		}
@@ -252,7 +277,10 @@ func (s *Screen) answers() []api.Eligibility {
 	return nil
 }
 
-const canRedeem = "✓ can redeem"
+const (
+	mark      = "✓ " // for the eye
+	canRedeem = mark + "can redeem"
+)
 
 // whyNotEligible says in a few words why a user cannot redeem; "" if they can.
 func whyNotEligible(e api.Eligibility) string {
@@ -295,9 +323,9 @@ func (s *Screen) verdict() (words string, tone theme.Tone) {
 	case all == 1 && able == 1:
 		return canRedeem, theme.Good
 	case all == able && all < len(s.perks):
-		return fmt.Sprintf("✓ can redeem the first %d", all), theme.Good
+		return fmt.Sprintf(canRedeem+" the first %d", all), theme.Good
 	case all == able:
-		return fmt.Sprintf("✓ can redeem all %d", all), theme.Good
+		return fmt.Sprintf(canRedeem+" all %d", all), theme.Good
 	case all == 1 && !s.eligibility.Value.redeemedAt.IsZero():
 		return reasons[0] + " on " + display.Day(s.eligibility.Value.redeemedAt, s.shell.Now()), theme.Warning
 	case all == 1:

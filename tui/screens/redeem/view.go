@@ -296,8 +296,13 @@ func (s *Screen) AccessibleText() string {
 	}
 	if form := s.Form(); form != nil {
 		parts = append(parts, form.AccessibleText())
-		if choices := s.drawnChoices(); choices != "" {
-			parts = append(parts, "Users to choose from:", ansi.Strip(choices))
+		var users []string
+		for _, id := range s.toChoose() {
+			words, _ := s.known(id)
+			users = append(users, widget.Joined(", ", display.Line(id), strings.TrimPrefix(words, mark)))
+		}
+		if users != nil {
+			parts = append(parts, "Users to choose from: "+strings.Join(users, "; "))
 		}
 		if words, tone := s.verdict(); tone != theme.Good && words != "" {
 			parts = append(parts, display.Line(s.eligibility.Value.userID)+": "+words)

@@ -237,7 +237,7 @@ func TestEveryStateFitsEverySize(t *testing.T) {
 
 func TestAccessibleText(t *testing.T) {
 	for name, want := range map[string]string{
-		"available": "Tab Available 5, shown. Other tabs: Redeemed 3.\nAvailable 5, newest first.\n" +
+		"available": "Available 5, newest first.\n" +
 			"1. Coffee for two. Discount: 2 for 1. Merchant: Café Schön. City: Berlin. " +
 			"Valid: ends in 3 days. Id: coffee.\n" +
 			"2. A quiet hour in the museum before it opens, with a guide. Discount: -50 %. Merchant: Museum. " +
@@ -245,9 +245,8 @@ func TestAccessibleText(t *testing.T) {
 			"3. ラーメン一杯無料 🍜. Discount: 無料. Merchant: 一蘭. City: 東京. Valid: 400 days left. Id: ramen.\n" +
 			"4. كوب شاي مجاني. Merchant: بيت الشاي. City: القاهرة. Valid: no end. Id: tea.\n" +
 			"5. red [31mtitle of two lines. Discount: 10 €. City: Berlin. Valid: ends in 1 minute. Id: evil.\n" +
-			"row 2 of 5.",
-		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nRedeemed 0, newest first.\n" +
-			"alice has redeemed nothing yet.",
+			"row 2 of 5.\ntab shows: Redeemed 3.",
+		"none redeemed": "Redeemed 0, newest first.\nalice has redeemed nothing yet.\ntab shows: Available 5.",
 		"unknown user": "Problem: There is no live user alice.\nCheck the id; capitals count. u opens another user.",
 		"redemption": "Status: pending, waiting for approval\nUser: alice\nPerk: Coffee for two (coffee)\n" +
 			"Redeemed: 10 Mar 2026 11:59, 40 s ago\n" +

@@ -1,6 +1,7 @@
 package user
 
 import (
+	"fmt"
 	"strings"
 
 	"example.com/perks/api/client"
@@ -101,7 +102,8 @@ func (s *Screen) AccessibleText() string {
 	if kind, title, advice := s.notice(); title != "" {
 		return widget.AccessibleNotice(kind, title, advice)
 	}
-	return widget.AccessibleTabs(s.labels(), s.at()) + "\n" + s.focused().AccessibleText()
+	return fmt.Sprintf("%s\n%s shows: %s.", s.focused().AccessibleText(), s.shell.Key(actions.NextTab),
+		s.labels()[1-s.at()])
 }
 
 func (s *Screen) labels() []string { return []string{s.available.Heading(), s.redeemed.Heading()} }
