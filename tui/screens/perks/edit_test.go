@@ -297,9 +297,9 @@ func TestWhoMayNotChangePerksSeesNothingOfIt(t *testing.T) {
 	startDesk(t, nil, api.ScopePerksRead, api.ScopePerksRedeem).Play(`
 		e                => Edit: not possible now. This client lacks the scope perks:write.
 		wait: 2s
-		+                => It needs perks:write
+		+                => This client lacks the scope perks:write
 		wait: 2s
-		N                => New perk…: not possible now. It needs perks:write
+		N                => New perk…: not possible now. This client lacks the scope perks:write
 		wait: 2s
 		enter            => Perk Coffee | ≠ Stock | ≠ e edit | ≠ history`)
 	startDesk(t, readOnly).Play(`

@@ -38,6 +38,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode([]api.Category{{ID: "food", Name: "Food"}, {ID: "out", Name: "Going out"}})
 		return
 	}
+	if strings.HasSuffix(r.URL.Path, "/events") { // it has them, but not for this client
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
 	if !strings.HasSuffix(r.URL.Path, "/perks") {
 		http.NotFound(w, r)
 		return
