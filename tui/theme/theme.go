@@ -137,6 +137,9 @@ func coloured(style lipgloss.Style, text, behind string) lipgloss.Style {
 // Colours tells whether there are any.
 func (t *Theme) Colours() bool { return t.Profile != termenv.Ascii }
 
+// Shades tells whether a background alone can say something. Of sixteen colours nobody knows what they look like.
+func (t *Theme) Shades() bool { return t.Colours() && t.Profile != termenv.ANSI }
+
 // Tone is what a word says about a record besides what it reads.
 type Tone int
 

@@ -125,12 +125,12 @@ func LoadingTitle(what string, elapsed time.Duration) string {
 	return fmt.Sprintf("Loading %s ... %d s", what, int(elapsed.Seconds()))
 }
 
-// Tab draws the name of a tab, the current one on the background of what is selected, or in brackets without colours.
+// Tab draws the name of a tab, the current one on the background of what is selected, or in brackets with few colours.
 func Tab(theme *theme.Theme, name string, isCurrent bool) string {
 	switch {
 	case !isCurrent:
 		return theme.Muted.Render(" " + name + " ")
-	case theme.Colours():
+	case theme.Shades():
 		return theme.Selected.Render(" " + name + " ")
 	}
 	return theme.Selected.Render("[" + name + "]")

@@ -317,7 +317,7 @@ func (t *Table) View() string {
 			style, marks[0] = &t.theme.Selected, '>'
 		}
 		if i == t.cursor && t.isResting {
-			style = &t.theme.Resting
+			style, marks[0] = &t.theme.Resting, '-'
 		}
 		tones := row.Tones
 		if row.Muted {
