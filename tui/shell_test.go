@@ -59,13 +59,13 @@ func TestServiceGoesOfflineAndComesBack(t *testing.T) {
 	}))
 	offline.Store(true)
 	d.Open(screen.ToPerk{ID: "x"})
-	d.See("offline", "retry in 2 s")
+	d.See("OFFLINE", "retry in 2 s")
 	d.Elapse(time.Second)
 	d.See("retry in 1 s")
 	for range 5 {
 		d.Elapse(time.Minute)
 		d.Settle()
-		if !d.Shows("offline") {
+		if !d.Shows("OFFLINE") {
 			t.Fatal("offline is gone, but the service is still down")
 		}
 	}
@@ -73,7 +73,7 @@ func TestServiceGoesOfflineAndComesBack(t *testing.T) {
 	offline.Store(false)
 	d.Elapse(time.Minute)
 	d.See("Done: Back online.")
-	d.Gone("offline")
+	d.Gone("OFFLINE")
 	if received[screen.Reconnected](p) != before+1 {
 		t.Error("the screens were not told")
 	}

@@ -3,7 +3,6 @@ package tui
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -181,13 +180,14 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 	silence, waiting := a.silence(), look.Muted.Render("○")
 	switch _, owes := a.asked(); {
 	case a.connectivity.isOffline():
-		dot = look.Bad.Render("○ offline")
+		edge, dot = look.Bad, look.Offline.Render(" OFFLINE ")
 		if a.width >= 60 {
-			retry := ", retrying"
-			if left := a.connectivity.pingAt.Sub(a.shell.Now()); left > 0 {
-				retry = fmt.Sprintf(", retry in %d s", int(math.Ceil(left.Seconds())))
+			retry := "retrying"
+			if left := a.shell.SecondsTo(a.connectivity.pingAt); left > 0 {
+				retry = fmt.Sprintf("retry in %d s", left)
 			}
-			dot += look.Bad.Render(" since " + a.connectivity.offlineSince.Format("15:04") + retry)
+			dot = look.Offline.Render(fmt.Sprintf(" OFFLINE since %s · %s ",
+				a.connectivity.offlineSince.Format("15:04"), retry))
 		}
 	case a.connectivity.loggedOut:
 		dot, state = look.Bad.Render("○ logged out"), ""

@@ -22,8 +22,9 @@ func TestContrast(t *testing.T) {
 			"the selected row":  {p.onSelected, p.selected},
 			"a field":           {p.onInput, p.input},
 			"the focused field": {p.onInput, p.editing},
-			"the live badge":    {p.onBadge, p.bad},
+			"the live badge":    {p.onBadge, p.warn},
 			"the sandbox badge": {p.onBadge, p.good},
+			"the offline badge": {p.onBadge, p.bad},
 		}
 		for role, colour := range map[string]string{"good": p.good, "warn": p.warn, "accent": p.accent} {
 			for _, row := range []string{p.selected, p.input} {

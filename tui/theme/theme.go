@@ -36,6 +36,7 @@ type Theme struct {
 	Info     lipgloss.Style
 	Live     lipgloss.Style // the badge of the live service
 	Sandbox  lipgloss.Style // the badge of the sandbox
+	Offline  lipgloss.Style // the badge of a service that cannot be reached
 	Border   lipgloss.Style
 	Focus    lipgloss.Style // the border of what has the keyboard
 }
@@ -118,6 +119,7 @@ func New(name Name, profile termenv.Profile) *Theme {
 		Info:     in(p.accent),
 		Live:     badge(p.warn),
 		Sandbox:  badge(p.good),
+		Offline:  badge(p.bad),
 		Border:   in(p.border),
 		Focus:    in(p.accent),
 	}

@@ -211,7 +211,7 @@ var flows = map[string]string{
 	"an unknown outcome is checked once the service is back": `
 		$mine
 		service: dies: PATCH
-		ctrl+s ctrl+s    => Unknown outcome. | s check | offline
+		ctrl+s ctrl+s    => Unknown outcome. | s check | OFFLINE
 		s                => Unknown outcome.
 		settle
 		service: works
@@ -221,7 +221,7 @@ var flows = map[string]string{
 	"text typed after a lost reply stays": `
 		$mine
 		service: dies: PATCH
-		ctrl+s ctrl+s    => Unknown outcome. | offline
+		ctrl+s ctrl+s    => Unknown outcome. | OFFLINE
 		esc
 		fill: city York
 		settle
@@ -233,7 +233,7 @@ var flows = map[string]string{
 	"the text is kept while the service is down": `
 		$mine
 		service: drops
-		ctrl+s ctrl+s    => Unknown outcome. | offline
+		ctrl+s ctrl+s    => Unknown outcome. | OFFLINE
 		esc              => >*Title
 		form: title=Mine
 		fill: city York

@@ -678,7 +678,7 @@ func TestChecksBackOffWhileOnlyRepliesAreLost(t *testing.T) {
 	before := len(l.sent())
 	for range 40 {
 		l.Play(`wait: 1s
-			settle => ≠ offline | ≠ Back online`)
+			settle => ≠ OFFLINE | ≠ Back online`)
 	}
 	if checks := len(l.sent()) - before; checks > 3 { // after 4, 8 and 16 s
 		t.Errorf("%d checks in 40 s", checks)
