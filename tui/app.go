@@ -112,7 +112,18 @@ func (a *App) Init() tea.Cmd {
 		account, err := accounts.Connect(profile)
 		return connected{account, err, memory.Settings()}
 	}
-	return tea.Batch(connect, a.listen(), a.captureMouse())
+	return tea.Batch(connect, a.listen(), a.captureMouse(), a.nextMinute())
+}
+
+// minute redraws the ages on the screen.
+type minute struct{}
+
+// nextMinute waits for the next redraw. Who listens is not told how ages change.
+func (a *App) nextMinute() tea.Cmd {
+	if a.shell.Command != nil {
+		return nil
+	}
+	return a.shell.After(time.Minute, minute{})
 }
 
 // Update handles a message, and those that screens post because of it.
@@ -161,6 +172,8 @@ func (a *App) dispatch(msg tea.Msg) tea.Cmd {
 	case beat:
 		a.beats = false
 		return nil
+	case minute:
+		return a.nextMinute()
 	case tea.WindowSizeMsg:
 		a.width, a.height = msg.Width, msg.Height
 		a.resize()

@@ -251,19 +251,34 @@ func (a *App) crumbs(width int, hasTabs bool) string {
 		return ""
 	}
 	top := display.Line(screens[len(screens)-1].Title())
-	path, left := "", width-display.Width(top)
+	path, left, next := "", width-display.Width(top), top
 	for _, s := range slices.Backward(screens[:len(screens)-1]) {
-		title := display.Line(s.Title()) + " › "
-		if left -= display.Width(title); left < 0 {
+		title := display.Line(s.Title())
+		crumb := withoutEnd(title, next) + " › "
+		if left -= display.Width(crumb); left < 0 {
 			break
 		}
-		path = title + path
+		path, next = crumb+path, title
 	}
 	line := look.Muted.Render(path) + look.Strong.Render(display.Cut(top, width))
 	if hasTabs {
 		return look.Border.Render(" │ ") + line
 	}
 	return line
+}
+
+// withoutEnd leaves out of a title the words that the next one ends with too: "Results for alice › User alice" is
+// "Results › User alice".
+func withoutEnd(title, next string) string {
+	words, others := strings.Fields(title), strings.Fields(next)
+	kept := len(words)
+	for kept > 1 && len(others) > 0 && words[kept-1] == others[len(others)-1] {
+		kept, others = kept-1, others[:len(others)-1]
+	}
+	if kept < len(words) && kept > 1 && slices.Contains([]string{"for", "of", "in"}, words[kept-1]) {
+		kept--
+	}
+	return strings.Join(words[:kept], " ")
 }
 
 // widthForNames is the width from which the header names the profile: the tabs come first.
