@@ -38,6 +38,7 @@ type App struct {
 	overlays   []screen.Overlay           // the last is on top
 
 	width, height int
+	bodyHeight    int // for which the screens were laid out
 	mouse         bool
 
 	dialogX, dialogY int // where the inside of the top overlay is drawn
@@ -135,6 +136,9 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := tea.Batch(a.dispatch(msg), a.Deliver())
 	if now, next := a.typingIn(); form != nil && (now != form || next != field) {
 		cmd = tea.Batch(cmd, a.broadcast(screen.FieldLeft{}), a.Deliver())
+	}
+	if _, height := a.body(); height != a.bodyHeight { // a message has come, or is gone
+		a.resize()
 	}
 	if _, owes := a.asked(); owes && !a.beats {
 		a.beats = true

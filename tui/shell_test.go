@@ -287,3 +287,32 @@ func TestToastLeavesBorderAndPosition(t *testing.T) {
 		t.Errorf("the border is %q", border)
 	}
 }
+
+// TestALongToastCoversNoRow has a list that fills the window, and the cursor on its last row.
+func TestALongToastCoversNoRow(t *testing.T) {
+	server, owner := catalogueOf62(t)
+	d := tuitest.StartAs(t, server, owner.id, owner.secret)
+	d.Play(`settle G settle => row 62 of 62`)
+	last := strings.Split(d.Screen(), "\n")[21]
+	d.Send(screen.Toast{Kind: screen.Failure, Text: "It failed. " + strings.Repeat("There is more to say. ", 6)})
+	d.See("Error: It failed.", last, "row 62 of 62", "? keys")
+	if lines := strings.Count(d.Screen(), "\n") + 1; lines != 24 {
+		t.Errorf("%d lines:\n%s", lines, d.Screen())
+	}
+	d.Play(`k => row 61 of 62 | ≠ It failed.`)
+	if !strings.Contains(strings.Split(d.Screen(), "\n")[22], "row 61 of 62") {
+		t.Errorf("the list has not got its lines back:\n%s", d.Screen())
+	}
+}
+
+// TestThePathDoesNotRepeatItsEnd opens a user from a perk.
+func TestThePathDoesNotRepeatItsEnd(t *testing.T) {
+	d := tuitest.Start(t, serviceWithPerks(t))
+	d.Resize(120, 30)
+	d.Open(screen.ToPerk{ID: "spa"})
+	d.Play(`
+		=> Perk A day at the spa
+		settle r "alice" => Perk › Redeem A day at the spa
+		ctrl+s y => [redeemed] A day at the spa
+		settle u => Results › User alice`)
+}

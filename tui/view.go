@@ -23,8 +23,17 @@ const (
 	heightForFooter = 5
 )
 
-// body returns the first line and the height of the screen.
+// body returns the first line and the height of the screen. A message that its border has no space for is below it.
 func (a *App) body() (top, height int) {
+	top, height = a.space()
+	if lines, inBorder := a.toastLines(); a.Overlay() == nil && !inBorder {
+		height -= len(lines)
+	}
+	return top, max(1, height)
+}
+
+// space is what header and footer leave.
+func (a *App) space() (top, height int) {
 	height = a.height
 	if a.height >= heightForHeader {
 		top, height = 1, height-1
@@ -80,6 +89,7 @@ func (a *App) below(s screen.Screen) screen.Screen {
 }
 
 func (a *App) resize() {
+	_, a.bodyHeight = a.body()
 	for _, s := range a.screens {
 		s.Resize(a.frame(s).inner())
 	}
@@ -126,7 +136,7 @@ func (a *App) View() string {
 	if s := a.Top(); s != nil {
 		view = a.drawn(s, a.Overlay() == nil)
 	}
-	view = a.withToast(view, height)
+	view = a.withToast(view)
 	view = a.withOverlay(view, height) // above the toast, which must not hide a question
 	var lines []string
 	if top > 0 {
@@ -389,23 +399,36 @@ func (a *App) withOverlay(view string, height int) string {
 	return display.Overlay(widget.Behind(theme, view), box, left, above)
 }
 
-// withToast draws the last message on the bottom of the screen, at most a third of it. In a panel, it keeps the border
-// and, if it can, the position at its left.
-func (a *App) withToast(view string, height int) string {
+// toastLines wraps the last message, to at most a third of the screen, and tells whether the lower border has space for
+// it.
+func (a *App) toastLines() (lines []string, inBorder bool) {
 	toast := a.status.shown
 	if toast == nil {
+		return nil, true
+	}
+	_, height := a.space()
+	margin := 2 * widget.Corner(a.width, height)
+	lines = widget.Cap(prefix(toast.Kind)+toast.Text, a.width-3*margin, max(1, height/3))
+	return lines, margin > 0 && len(lines) == 1
+}
+
+// withToast draws the last message in the lower border, beside the position if it can, or else below the screen. A
+// dialog leaves the screen as it is, whose last rows the message then covers.
+func (a *App) withToast(view string) string {
+	lines, inBorder := a.toastLines()
+	if len(lines) == 0 {
 		return view
 	}
-	theme := a.shell.Theme
-	style := [...]lipgloss.Style{screen.Note: theme.Strong, screen.Done: theme.Good, screen.Warning: theme.Warn,
-		screen.Failure: theme.Bad}[toast.Kind]
+	height := strings.Count(view, "\n") + 1
+	look := a.shell.Theme
+	style := [...]lipgloss.Style{screen.Note: look.Strong, screen.Done: look.Good, screen.Warning: look.Warn,
+		screen.Failure: look.Bad}[a.status.shown.Kind]
 	margin := 2 * widget.Corner(a.width, height)
-	lines := widget.Cap(prefix(toast.Kind)+toast.Text, a.width-3*margin, max(1, height/3))
 	width, left := a.width-2*margin, margin
 	for i := range lines {
 		lines[i] = strings.Repeat(" ", margin/2) + lines[i]
 	}
-	if margin > 0 && len(lines) == 1 { // at the right, unless it would cut the position, which would mislead
+	if inBorder { // at the right, unless it would cut the position, which would mislead
 		border := ansi.Strip(view[strings.LastIndex(view, "\n")+1:])
 		before := ansi.Truncate(border, a.width-margin-display.Width(lines[0])-1, "")
 		left = max(margin, display.Width(strings.TrimRightFunc(before,
@@ -415,7 +438,11 @@ func (a *App) withToast(view string, height int) string {
 	for i := range lines {
 		lines[i] = style.Render(display.Pad(lines[i], width))
 	}
-	return display.Overlay(view, strings.Join(lines, "\n"), left, height-len(lines))
+	toast := strings.Join(lines, "\n")
+	if !inBorder && a.Overlay() == nil {
+		return view + "\n" + widget.Indented(toast, left)
+	}
+	return display.Overlay(view, toast, left, height-len(lines))
 }
 
 // How long messages stay. Failures and explanations stay until the next action.
