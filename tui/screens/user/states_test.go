@@ -246,7 +246,8 @@ func TestAccessibleText(t *testing.T) {
 			"4. كوب شاي مجاني. Merchant: بيت الشاي. City: القاهرة. Valid: no end. Id: tea.\n" +
 			"5. red [31mtitle of two lines. Discount: 10 €. City: Berlin. Valid: ends in 1 minute. Id: evil.\n" +
 			"row 2 of 5.\ntab shows: Redeemed 3.",
-		"none redeemed": "Redeemed 0, newest first.\nalice has redeemed nothing yet.\ntab shows: Available 5.",
+		"none redeemed": "Redeemed 0, newest first.\nalice has redeemed nothing yet.\n" +
+			"tab shows: Available 5.",
 		"unknown user": "Problem: There is no live user alice.\nCheck the id; capitals count. u opens another user.",
 		"redemption": "Status: pending, waiting for approval\nUser: alice\nPerk: Coffee for two (coffee)\n" +
 			"Redeemed: 10 Mar 2026 11:59, 40 s ago\n" +
