@@ -171,7 +171,8 @@ const (
 	longestTitle = 36
 )
 
-// searchRecords finds the record with an id, or else perks and properties by their words, and users as their ids begin.
+// searchRecords finds the record with an id, or else perks and properties by their words or city, and users as their
+// ids begin.
 func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 	if a.named(text) != nil {
 		return nil
@@ -189,10 +190,8 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 			}
 		}
 		if reads("perk") {
-			found, failure := c.Perks(ctx, api.PerkFilter{Query: text}, few)
-			for i := range found.Data {
-				choices = append(choices, a.perkFound(&found.Data[i]))
-			}
+			perks, failure := a.perksAbout(ctx, c, text, few)
+			choices = append(choices, perks...)
 			err = failure
 		}
 		few.PerPage = mostFound / 2
@@ -212,6 +211,26 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 		}
 		return choices, err
 	}
+}
+
+// perksAbout finds perks by their words, and then by their city.
+func (a *App) perksAbout(
+	ctx context.Context, c *client.Client, text string, few client.ListOptions,
+) (choices []screen.Choice, err error) {
+	for _, filter := range []api.PerkFilter{{Query: text}, {City: text}} {
+		found, err := c.Perks(ctx, filter, few)
+		if err != nil {
+			return choices, err
+		}
+		for i := range found.Data {
+			choice := a.perkFound(&found.Data[i])
+			isKnown := func(known screen.Choice) bool { return known.Of == choice.Of }
+			if len(choices) < mostFound && !slices.ContainsFunc(choices, isKnown) {
+				choices = append(choices, choice)
+			}
+		}
+	}
+	return choices, nil
 }
 
 // redemptionsAbout finds redemptions by a value of their metadata, such as a ticket: "4711" by any key that is

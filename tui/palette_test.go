@@ -66,6 +66,7 @@ func TestPaletteFindsRecordsOfEveryKind(t *testing.T) {
 	for typed, want := range map[string][]string{
 		"ali":                {"User: alice", "User alice", "Available 2"},
 		"hour in":            {"Perk: An hour in the museum", "Perk An hour in the museum", "Berlin"},
+		"berlin":             {"Perk: A day at the spa", "Perk A day at the spa", "Berlin"},
 		"canal":              {"Property: Attic by the canal", "Property 7", "Attic"},
 		made:                 {"Open redemption " + made, "Status approved", "A day at the spa (spa)"},
 		"redemption " + made: {"Open redemption " + made, "Status approved"},
