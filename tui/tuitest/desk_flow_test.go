@@ -11,6 +11,12 @@ import (
 func desk(t *testing.T, flags ...string) *fixture {
 	t.Helper()
 	d := loggedIn(t, flags...)
+	d.zoo()
+	return d
+}
+
+func (d *fixture) zoo() {
+	d.t.Helper()
 	var users strings.Builder
 	users.WriteString("id\nzoe\n")
 	for i := range 20 {
@@ -22,7 +28,6 @@ func desk(t *testing.T, flags ...string) *fixture {
 		"tour,Zebra tour,At the zoo,Bath,Zoo visits,,,51.40,-2.36,2026-01-01T00:00:00Z\n"+
 		"ride,Zebra ride,At the zoo,Bath,Zoo visits,,manual,51.41,-2.36,2026-01-01T00:00:00Z\n"+
 		"photo,Zebra photo,At the zoo,Bath,Zoo visits,0,,52.40,-2.36,2026-01-01T00:00:00Z\n")
-	return d
 }
 
 // TestPerksAreFoundWithOneLine types the line as people would, with names cut short, and asks the commands for the

@@ -54,6 +54,9 @@ type Driver struct {
 	// Received returns the requests that the service has got, for the command got in scenarios.
 	Received func() []string
 
+	// Frames is how long each message took with the frame after it, if it is not nil.
+	Frames []time.Duration
+
 	// LeavesOut is words that a window of 120x40 may leave out, because panels are beside each other there.
 	LeavesOut []string
 
@@ -163,7 +166,12 @@ func (d *Driver) Send(msg tea.Msg) {
 			d.run(cmd)
 		}
 	default:
+		begun := time.Now()
 		_, cmd := d.App.Update(msg)
+		if d.Frames != nil {
+			d.App.View()
+			d.Frames = append(d.Frames, time.Since(begun))
+		}
 		d.run(cmd)
 	}
 }

@@ -74,10 +74,10 @@ func (d *fixture) imports(kind, lines string) {
 }
 
 // logIn logs in with perksctl auth login.
-func (d *fixture) logIn() {
+func (d *fixture) logIn(flags ...string) {
 	d.t.Helper()
-	cmd := d.Command(d.t.Context(), "perksctl", "auth", "login", "--api-url", d.address, "--client-id", d.id,
-		"--secret-stdin")
+	cmd := d.Command(d.t.Context(), append([]string{"perksctl", "auth", "login", "--api-url", d.address, "--client-id",
+		d.id, "--secret-stdin"}, flags...)...)
 	cmd.Stdin = strings.NewReader(d.secret)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		d.t.Fatalf("logging in: %v\n%s", err, output)
@@ -90,6 +90,7 @@ type window struct {
 	ctx      context.Context
 	terminal *Terminal
 	dir      string
+	commands map[string]func(argument string) // the test's own, in scenarios
 }
 
 const prompt = "ready>"
@@ -142,7 +143,8 @@ func (w *window) press(keys ...string) {
 		case isControl:
 			key = "C-" + rest
 		case len(key) > 1:
-			key = cmp.Or(map[string]string{"esc": "Escape", "backspace": "BSpace"}[key], display.Capital(key))
+			names := map[string]string{"esc": "Escape", "backspace": "BSpace", "pgdown": "PageDown"}
+			key = cmp.Or(names[key], display.Capital(key))
 		}
 		w.do(w.terminal.Press(w.ctx, key))
 	}
@@ -152,6 +154,9 @@ func (w *window) press(keys ...string) {
 func (w *window) play(scenario string, replacements ...string) {
 	w.t.Helper()
 	command := func(name string) func(string) {
+		if run := w.commands[name]; run != nil {
+			return run
+		}
 		return map[string]func(string){
 			"run": func(line string) { w.enter(line + "; echo exited\\ with $?") },
 			"size": func(size string) {

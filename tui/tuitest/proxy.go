@@ -2,6 +2,7 @@ package tuitest
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"example.com/perks/api"
 )
 
 // Proxy forwards requests to a service, unless a test asks for something else. Set and Sent serve as the command
@@ -18,14 +22,15 @@ type Proxy struct {
 	URL string
 
 	mu       sync.Mutex
-	does, to string        // to requests with this method; "" to all
-	changed  chan struct{} // closed when it does something else
-	changes  []string      // the method and body of each request that changes something
+	does, to string          // to requests with this method; "" to all
+	changed  chan struct{}   // closed when it does something else
+	changes  []string        // the method and body of each request that changes something
+	lost     map[string]bool // the requests whose first reply was lost
 }
 
 // StartProxy starts a proxy. behind puts it before a server, and returns the {api_url}.
 func StartProxy(t testing.TB, behind func(proxy func(next http.Handler) http.Handler) (api string)) *Proxy {
-	d := &Proxy{changed: make(chan struct{})}
+	d := &Proxy{changed: make(chan struct{}), lost: map[string]bool{}}
 	d.URL = behind(func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.serve(next, w, r) })
 	})
@@ -36,6 +41,24 @@ func StartProxy(t testing.TB, behind func(proxy func(next http.Handler) http.Han
 func (d *Proxy) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	d.record(r)
 	switch does, changed := d.doesTo(r); does {
+	case "is late":
+		select {
+		case <-time.After(lateBy):
+		case <-r.Context().Done():
+			return
+		}
+	case "loses first replies":
+		if !d.isFirst(r) {
+			break
+		}
+		next.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	case "is unavailable":
+		refuse(w, http.StatusServiceUnavailable, api.CodeUnavailable)
+		return
+	case "is throttled":
+		refuse(w, http.StatusTooManyRequests, api.CodeRateLimited)
+		return
 	case "loses replies", "dies":
 		next.ServeHTTP(httptest.NewRecorder(), r)
 		if does == "dies" {
@@ -71,6 +94,24 @@ func (d *Proxy) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 		<-changed
 	}
 	next.ServeHTTP(w, r)
+}
+
+// lateBy is how late replies are.
+const lateBy = 300 * time.Millisecond
+
+// isFirst tells whether such a request comes for the first time, with its idempotency key if it has one.
+func (d *Proxy) isFirst(r *http.Request) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	request := r.Method + " " + r.URL.String() + " " + r.Header.Get("Idempotency-Key")
+	defer func() { d.lost[request] = true }()
+	return !d.lost[request]
+}
+
+func refuse(w http.ResponseWriter, status int, code api.Code) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: http.StatusText(status), Code: code})
 }
 
 // Set says what is done to requests, after a colon to those with which method: "drops: PATCH".
