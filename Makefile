@@ -113,8 +113,20 @@ endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a
 		HA_TESTS='AClusterLosesNothingWhileNodesFail|PlantedFaultsOfAClusterAreFound'; \
 		else echo 'Not run, because it needs root: the cluster of make ha'; fi
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/dev/endurance
-	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestRandomSteps$$' ./tui
+	$(MAKE) --no-print-directory random-steps
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestNothingChangesWithoutConfirm$$' ./cli/assistant
+
+# FIRST is the first of twenty seeds, each of a walk of 50,000 steps.
+FIRST ?= 0
+.PHONY: random-steps
+random-steps: ## take a million random steps in the terminal UI, with bounded memory
+	PERKS_ENDURANCE=long PERKS_FUZZ_FIRST='$(FIRST)' go test -count=1 -v -timeout 60m -run '^TestRandomSteps$$' ./tui
+
+.PHONY: terminal
+terminal: export TMPDIR = $(shell .ci/temporary-folder)
+terminal: test-programs ## use the terminal UI with a million perks and 100,000 redemptions, and all of a desk's day over bad networks
+	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m -run '^TestManyRecords$$' ./tui/tuitest
+	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m -run '^TestNetworkFlows$$' ./tui/tuitest
 
 .PHONY: reference
 reference: test-programs ## open the reference page in Chromium and keep pictures of it in bin/artefacts

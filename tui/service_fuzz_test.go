@@ -38,9 +38,11 @@ func (e *erraticService) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
+	var body []byte
 	if req.Body != nil {
 		defer req.Body.Close()
-		if _, err := io.Copy(io.Discard, req.Body); err != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
 			return nil, err
 		}
 	}
@@ -54,7 +56,7 @@ func (e *erraticService) RoundTrip(req *http.Request) (*http.Response, error) {
 	if e.rarely(5) || change && chance(e, 2) {
 		return e.failure(req)
 	}
-	return newResponse(req, http.StatusOK, toJSON(e.result(req.URL.Path, req.URL.Query().Get("type"))), "ETag",
+	return newResponse(req, http.StatusOK, toJSON(e.result(req, body)), "ETag",
 		fmt.Sprintf(`"%d"`, e.n(4))), nil
 }
 
@@ -122,10 +124,35 @@ func (e *erraticService) refusal(req *http.Request) *http.Response {
 	return newResponse(req, status, toJSON(body), "Retry-After", fmt.Sprint(e.n(90)), "X-Request-Id", "r-1")
 }
 
-func (e *erraticService) result(path, kind string) any {
-	_, path, _ = strings.Cut(path, "/v2/")
+func (e *erraticService) result(req *http.Request, body []byte) any {
+	_, path, _ := strings.Cut(req.URL.Path, "/v2/")
 	path = strings.TrimPrefix(path, "sandbox/")
+	kind := req.URL.Query().Get("type")
 	switch {
+	case path == "partners/redemptions":
+		return page(e, e.redemptionRecord)
+	case strings.HasPrefix(path, "partners/redemptions/"):
+		return e.redemptionRecord()
+	case path == "partners/users":
+		return page(e, func() api.User { return api.User{ID: e.text()} })
+	case path == "partners/properties":
+		return page(e, e.property)
+	case strings.HasPrefix(path, "partners/properties/") && strings.HasSuffix(path, "/history"):
+		return page(e, e.propertyVersion)
+	case path == "partners/events":
+		return e.events()
+	case path == "partners/eligibility":
+		var asked struct {
+			Pairs []api.Pair `json:"pairs"`
+		}
+		if err := json.Unmarshal(body, &asked); err != nil {
+			panic(err)
+		}
+		var list api.EligibilityList
+		for _, pair := range asked.Pairs {
+			list.Data = append(list.Data, e.eligibility(pair))
+		}
+		return list
 	case path == "partners/perks/categories":
 		categories := make([]api.Category, e.n(6))
 		for i := range categories {
@@ -163,6 +190,9 @@ func page[T any](d *erraticService, item func() T) api.Page[T] {
 	for i := range p.Data {
 		p.Data[i] = item()
 	}
+	if chance(d, 3) { // it was not counted to its end
+		p.Meta.Total, p.Meta.TotalPages, p.Meta.MoreThan = 0, 0, pick(d, []int64{1, 20, 200})
+	}
 	if d.rarely(10) {
 		p.Meta = api.PageMeta{Page: -1, PerPage: -1, Total: pick(d, []int64{-1, 1 << 40}),
 			TotalPages: pick(d, []int64{-1, 0, 1 << 40})}
@@ -188,6 +218,45 @@ func (e *erraticService) record() api.PerkRecord {
 		record.Stock = &stock
 	}
 	return record
+}
+
+func (e *erraticService) redemptionRecord() api.RedemptionRecord {
+	return api.RedemptionRecord{Redemption: e.redemption(), ClientID: e.text(), Actor: e.maybe(), DecidedAt: e.date(),
+		DecidedBy: e.maybe(), DecidedActor: e.maybe(), Reason: e.maybe(), ExpiresAt: e.date()}
+}
+
+func (e *erraticService) eligibility(pair api.Pair) api.Eligibility {
+	if chance(e, 2) {
+		return api.Eligibility{PerkID: pair.PerkID, UserID: pair.UserID, Eligible: true}
+	}
+	code := pick(e, refusals).code
+	return api.Eligibility{PerkID: pair.PerkID, UserID: pair.UserID, Code: &code, Reason: e.maybe()}
+}
+
+func (e *erraticService) events() (page api.EventPage) {
+	for range e.n(4) {
+		r, p := e.redemptionRecord(), e.property()
+		page.Data = append(page.Data, pick(e, []api.Event{
+			{Type: api.EventRedemptionMade, Subject: "redemption/" + r.ID, Redemption: &r},
+			{Type: api.EventRedemptionVoided, Subject: "redemption/" + r.ID, Redemption: &r},
+			{Type: api.EventPropertyDeleted, Subject: "property/1", Property: &p},
+			{Type: api.EventPropertyChanged, Subject: "property/1", Property: &p},
+			{Type: api.EventPerkChanged, Subject: "perk/coffee-2for1"}, {Type: api.EventPerksImported, Subject: "perks"},
+			{Type: api.EventType(e.text()), Subject: e.text()},
+		}))
+	}
+	page.Next = e.text()
+	return page
+}
+
+func (e *erraticService) propertyVersion() api.PropertyVersion {
+	before, after := e.property(), e.property()
+	v := api.PropertyVersion{ETag: e.maybe(), At: e.now(), ClientID: e.maybe(), Action: pick(e, []string{
+		api.VersionUpdated, api.VersionCreated, api.VersionDeleted, api.VersionRestored, e.text()})}
+	if err := v.SetChange(pick(e, []*api.Property{&before, nil}), pick(e, []*api.Property{&after, nil})); err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func (e *erraticService) version() api.PerkVersion {
@@ -229,7 +298,7 @@ func (e *erraticService) redemption() api.Redemption {
 		ID: e.text() + "-r", PerkID: e.text(), UserID: e.text(),
 		RedeemedAt: e.now().Add(-time.Duration(e.n(1000)) * time.Minute),
 		Status: pick(e, []api.RedemptionStatus{api.StatusApproved, api.StatusPending, api.StatusRejected,
-			api.RedemptionStatus(e.text())}), Metadata: json.RawMessage(toJSON(metadata)),
+			api.StatusVoided, api.RedemptionStatus(e.text())}), Metadata: json.RawMessage(toJSON(metadata)),
 	}
 }
 

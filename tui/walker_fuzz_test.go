@@ -253,6 +253,8 @@ func (w *walker) route() screen.Route {
 		screen.ToRedeem{Perks: []api.Perk{perk, w.service.perk(), w.service.perk()}, UserID: w.text()},
 		screen.ToUser{ID: w.text()}, screen.ToUser{},
 		screen.ToProperty{ID: "1"}, screen.ToProperty{}, screen.ToLogin{},
+		screen.ToUsers{}, screen.ToProperties{}, screen.ToRedemptions{}, screen.ToRedemption{ID: w.text()},
+		screen.ToUser{ID: w.text(), Redeemed: true},
 	})
 }
 

@@ -41,17 +41,23 @@ func newFixture(t *testing.T, flags ...string) *fixture {
 	d.secret = created.Secret
 	d.must("perksd", "demo-data", "--perks", "60", "--users", "10", "--properties", "3", "--redemptions", "0",
 		"--owner", d.id)
+	d.serve(flags...)
+	return d
+}
+
+// serve starts the service.
+func (d *fixture) serve(flags ...string) {
+	d.t.Helper()
 	server, err := d.Serve(flags...)
 	if err != nil {
-		t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	d.t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
-			t.Error(err)
+			d.t.Error(err)
 		}
 	})
 	d.address = server.URL + "/v2"
-	return d
 }
 
 // must runs a command, and fails the test if it fails.

@@ -206,7 +206,7 @@ func TestNetworkFlows(t *testing.T) {
 		for j, network := range networks {
 			for k, size := range sizes {
 				isShort := j == (i+2)%len(networks) && k == i%len(sizes)
-				if !isShort && os.Getenv("PERKS_ENDURANCE") != "long" {
+				if !isShort && !isLong() {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%dx%d", flow.name, network, size[0], size[1]), func(t *testing.T) {
@@ -217,6 +217,9 @@ func TestNetworkFlows(t *testing.T) {
 		}
 	}
 }
+
+// isLong tells whether the long form of the tests runs.
+func isLong() bool { return os.Getenv("PERKS_ENDURANCE") == "long" }
 
 // staff is the client that is at the desk, and its profile.
 const staff = "staff"
