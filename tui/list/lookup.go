@@ -13,7 +13,7 @@ import (
 // atOnce limits how many records are read at the same time, so that a page of rows stays below the rate limit.
 const atOnce = 4
 
-// Lookup reads what rows lack, one request for each id, a few at a time and each once.
+// Lookup reads what rows lack, one request for each id, a few at a time and each once, as long as it is known.
 type Lookup[T any] struct {
 	shell   *screen.Shell
 	fetch   func(ctx context.Context, c *client.Client, id string) (T, error)
@@ -62,11 +62,26 @@ func (l *Lookup[T]) Take(msg tea.Msg) (taken bool) {
 			delete(l.reading, id)
 			if taken = true; loader.Err == nil {
 				l.known[id] = loader.Value
+				l.forgetSome()
 			}
 			l.stopped = l.stopped || loader.Err != nil && !client.IsNotFound(loader.Err)
 		}
 	}
 	return taken
+}
+
+// mostKnown is how many records are kept: more than a list has rows.
+const mostKnown = 2000
+
+// forgetSome bounds what is known. What is forgotten is read again when a row lacks it.
+func (l *Lookup[T]) forgetSome() {
+	for id := range l.known {
+		if len(l.known) <= mostKnown {
+			return
+		}
+		delete(l.known, id)
+		delete(l.read, id)
+	}
 }
 
 // Retry reads again what could not be read.

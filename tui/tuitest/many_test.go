@@ -54,7 +54,8 @@ func (d *fixture) Client(...api.Scope) (id, secret string) { return d.id, d.secr
 const oneFrame = 16 * time.Millisecond
 
 // drawsKeys presses keys as somebody in a hurry does, and measures how long each takes until it is drawn, and each
-// reply of the service. In the short form other tests run beside it, so only the middle counts.
+// reply of the service. The long form needs a machine that does nothing else. In the short form other tests run beside
+// it, so only the middle counts.
 func (f *fixture) drawsKeys(t *testing.T) {
 	d := Start(t, f, func(o *tui.Options) { o.Theme, o.Colours = theme.Dark, termenv.TrueColor })
 	d.Resize(200, 60)
