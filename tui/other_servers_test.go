@@ -140,6 +140,36 @@ func TestListsWithoutCountsAreWalkedToTheirEnds(t *testing.T) {
 	}
 }
 
+// TestTheEndAtServersThatDoNotCount goes to the last row by the reversed order, unless the service ignores that.
+func TestTheEndAtServersThatDoNotCount(t *testing.T) {
+	none := specserver.Freedoms{NoTotal: true, NoLinks: true, Meta: specserver.MetaNone}
+	linked, unsorted := none, none
+	linked.NoLinks, unsorted.IgnoresSort = false, true
+	up := strings.Repeat("pgup settle\n", 10)
+	for name, test := range map[string]struct {
+		freedoms specserver.Freedoms
+		flow     string
+	}{
+		"nothing": {none, `
+			G => > Offer 130 | last row ─ | ≠ Offer 001
+			settle
+			` + up + ` => > Offer 001 | row 1 of 130
+			G => > Offer 130 | row 130 of 130`},
+		"links": {linked, `
+			G => > Offer 130 | last row ─
+			settle
+			` + up + ` => > Offer 001 | row 1 of 130`},
+		"no order": {unsorted, `
+			settle G => > Offer 100 | row 100 of 100+ | Only 100 are counted. / finds the others.
+			settle G settle => > Offer 130 | row 130 of 130`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := atOtherServer(t, test.freedoms)
+			o.Play("=> Offer 001 | row 1 of\n" + test.flow)
+		})
+	}
+}
+
 // TestTheProfileSaysWhatTheServiceLacks opens the page to switch the profile, at a server that lacks all and at perksd.
 func TestTheProfileSaysWhatTheServiceLacks(t *testing.T) {
 	o := atOtherServer(t, specserver.Freedoms{NoTotal: true, IgnoresWords: true})

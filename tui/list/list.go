@@ -101,6 +101,7 @@ type List[F, T any] struct {
 	loadEnded bool             // what is wanted was loaded, or that failed
 	firsts    map[int64]string // the first record of each page that was shown
 	links     map[int64]string // the addresses of pages that have no number for the service
+	oneWay    bool             // the service has no reversed order of what is wanted
 
 	all       Columns[*T] // also those that are hidden
 	kept      api.SortKey // how the list was sorted last; zero if it never was
@@ -109,7 +110,7 @@ type List[F, T any] struct {
 	shown     []T       // the records in the rows
 	distances []float64 // of theirs; not a number where the service does not tell
 	starts    []int     // where each page begins in them
-	base      int64     // how many records of the list are before them
+	base      int64     // how many records of the list are before them; below zero, how many are from the first on
 	rows      []widget.Row
 	rowsAt    time.Time // when the rows were made: they say how many days are left
 	seen      map[string][]string
@@ -248,12 +249,13 @@ func (l *List[F, T]) Selected() (kind, id string) {
 // Shown returns the records that are loaded.
 func (l *List[F, T]) Shown() []T { return l.shown }
 
-// Choose moves the cursor to a row of the list, from 1, if it is loaded.
-func (l *List[F, T]) Choose(row int) bool {
-	if row -= int(l.base); row < 1 || row > len(l.rows) {
+// Choose moves the cursor to the row with a number, if it is loaded.
+func (l *List[F, T]) Choose(number int) bool {
+	row := number - int(l.number(0))
+	if row < 0 || row >= len(l.rows) {
 		return false
 	}
-	l.table.SetCursor(row - 1)
+	l.table.SetCursor(row)
 	return true
 }
 
@@ -329,7 +331,7 @@ func (l *List[F, T]) reset() {
 	l.cancelLoads()
 	clear(l.firsts)
 	clear(l.links)
-	l.loading = firstPage
+	l.loading, l.oneWay = firstPage, false
 }
 
 func (l *List[F, T]) cancelLoads() {

@@ -3,6 +3,7 @@ package list
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -33,13 +34,16 @@ const (
 type page[T any] struct {
 	api.Page[T]
 	misfits []string
+	isAgain bool      // the service has sent it under another number, too
 	at      time.Time // zero until it is shown
 }
 
-// run is pages of a list that follow one another: what is shown, and somewhat more at both ends.
+// run is pages of a list that follow one another: what is shown, and somewhat more at both ends. Numbers below zero
+// count from the end: page -1 is the first of the reversed order, with its records in the order of the list.
 type run[F, T any] struct {
-	query query[F]
-	pages []page[T]
+	query  query[F]
+	pages  []page[T]
+	oneWay bool // the service has no reversed order
 }
 
 // from and to are the numbers of the first and the last page; 0 without any.
@@ -50,27 +54,50 @@ func (r run[F, T]) from() int64 {
 	return r.pages[0].Meta.Page
 }
 
-func (r run[F, T]) to() int64 { return r.meta().Page }
-
-// meta is what the last page says of the list.
-func (r run[F, T]) meta() api.PageMeta {
-	if len(r.pages) == 0 {
-		return api.PageMeta{}
-	}
-	return r.pages[len(r.pages)-1].Meta
-}
-
-// base is how many records are before the first.
-func (r run[F, T]) base() int64 {
+func (r run[F, T]) to() int64 {
 	if len(r.pages) == 0 {
 		return 0
 	}
-	return (r.pages[0].Meta.Page - 1) * int64(r.pages[0].Meta.PerPage)
+	return r.pages[len(r.pages)-1].Meta.Page
 }
 
-// follows tells whether there is, or may be, a page after the last.
-func (r run[F, T]) follows() bool {
-	return len(r.pages) > 0 && r.to() < lastPage(r.pages[len(r.pages)-1].Page)
+// farthest is the page that was read last on the way from an end of the list; an empty one without any.
+func (r run[F, T]) farthest() page[T] {
+	switch {
+	case len(r.pages) == 0:
+		return page[T]{}
+	case r.from() < 0:
+		return r.pages[0]
+	}
+	return r.pages[len(r.pages)-1]
+}
+
+// meta is what that page says of the list.
+func (r run[F, T]) meta() api.PageMeta { return r.farthest().Meta }
+
+// further is the number of the page after it on that way; 0 if there is none. A service that repeats a page has nothing
+// to add.
+func (r run[F, T]) further() int64 {
+	if far := r.farthest(); far.Meta.Page != 0 && !far.isAgain && abs(far.Meta.Page) < lastPage(far.Page) {
+		return beyond(far.Meta.Page)
+	}
+	return 0
+}
+
+// base is how many records are before the first, or after the last if pages count from the end.
+func (r run[F, T]) base() int64 {
+	nearest := max(r.from(), -r.to())
+	return max(0, nearest-1) * int64(r.meta().PerPage)
+}
+
+func abs(number int64) int64 { return max(number, -number) }
+
+// beyond is the number of the page that is read after another.
+func beyond(number int64) int64 {
+	if number < 0 {
+		return number - 1
+	}
+	return number + 1
 }
 
 // with is the run with a page at one of its ends. At the other end it loses those above maxPages.
@@ -137,51 +164,88 @@ func readPage[T any](number int64, read func(page int64) (api.Page[T], error)) (
 
 // lastPage is the last page of a list, or the one after the page while more of them are not counted.
 func lastPage[T any](page api.Page[T]) int64 {
+	number := abs(page.Meta.Page)
 	switch {
 	case page.Meta.MoreThan == 0:
 		return page.Meta.TotalPages
-	case page.Next != "" || page.Meta.MoreThan == page.Meta.Page*int64(page.Meta.PerPage):
-		return page.Meta.Page + 1
+	case page.Next != "" || page.Meta.MoreThan == number*int64(page.Meta.PerPage):
+		return number + 1
 	}
-	return page.Meta.Page
+	return number
 }
 
 // fetch reads pages of a list. If it extends a run, that is what there is before or after them.
 func (l *List[F, T]) fetch(q query[F], wanted load) screen.Fetch[run[F, T]] {
 	fields, order, read, links := l.Fields, l.effective(q), l.Pages, maps.Clone(l.links)
-	got := run[F, T]{query: q}
+	got, before, firsts, id := run[F, T]{query: q}, l.loader.Value, maps.Clone(l.firsts), l.ID
 	if wanted.extends {
 		got.pages = slices.Clone(l.loader.Value.pages)
 	}
+	asked, way, first, last := order, int64(1), wanted.first, wanted.last
+	if wanted.first < 0 {
+		way, first, last, asked.Desc = -1, -wanted.last, -wanted.first, !order.Desc
+	}
 	return func(ctx context.Context, c *client.Client) (run[F, T], error) {
-		for number := wanted.first; number <= wanted.last; number++ {
-			one, err := readPage(number, func(number int64) (api.Page[T], error) {
-				options := client.ListOptions{Page: number, PerPage: PerPage,
-					Sort: api.FormatSort([]api.SortKey{order}), Next: links[number]}
-				for one, err := range read(c, ctx, q.filter, options) {
-					return one, err
+		readOne := func(number int64) (api.Page[T], error) {
+			options := client.ListOptions{Page: number, PerPage: PerPage,
+				Sort: api.FormatSort([]api.SortKey{asked}), Next: links[way*number]}
+			for one, err := range read(c, ctx, q.filter, options) {
+				if way < 0 {
+					slices.Reverse(one.Data)
+					slices.Reverse(one.DistancesKM)
 				}
-				return api.Page[T]{}, nil // not reached
-			})
+				return one, err
+			}
+			return api.Page[T]{}, nil // not reached
+		}
+		for number := first; number <= last; number++ {
+			one, err := readPage(number, readOne)
+			if refused, is := errors.AsType[*client.Error](err); is && way < 0 && len(refused.Fields["sort"]) > 0 {
+				before.oneWay = true
+				return before, nil
+			}
 			if err != nil {
 				return got, err
 			}
 			if one.Meta.Page != number && lastPage(one) >= number { // it has only one page, whatever is asked for
 				one.Meta.Page = number
 			}
+			if way < 0 && number == 1 && (api.Unsorted(api.FormatSort([]api.SortKey{order}), one.Data) ||
+				len(one.Data) > 1 && id(&one.Data[len(one.Data)-1]) == firsts[1]) {
+				before.oneWay = true // it ignores the order, or has many records that are equal in it
+				return before, nil
+			}
+			number = max(number, one.Meta.Page)
+			isLast := number >= lastPage(one)
+			links[way*(number+1)] = linkAfter(one)
 			p := page[T]{Page: one, misfits: misfits(fields, q.filter, order, one)}
+			p.Meta.Page *= way
+			p.isAgain = sameAs(p, firsts, id) != 0
+			if len(p.Data) > 0 {
+				firsts[p.Meta.Page] = id(&p.Data[0])
+			}
 			if got.pages == nil {
 				got.pages = []page[T]{p}
 			} else {
 				got = got.with(p)
 			}
-			if number = max(number, one.Meta.Page); number >= lastPage(one) {
+			if isLast {
 				break
 			}
-			links[number+1] = linkAfter(one)
 		}
 		return got, nil
 	}
+}
+
+// sameAs is the number of another page on the same way from an end of the list that began with the same record; 0 if
+// none did.
+func sameAs[T any](p page[T], firsts map[int64]string, id func(*T) string) int64 {
+	for number, first := range firsts {
+		if number != p.Meta.Page && (number < 0) == (p.Meta.Page < 0) && len(p.Data) > 0 && id(&p.Data[0]) == first {
+			return number
+		}
+	}
+	return 0
 }
 
 // linkAfter is the address of the page after one that has no number for the service; "" if it has one.
@@ -218,7 +282,8 @@ func (l *List[F, T]) visiblePages() (first, last int64) {
 	at, rows := l.table.Visible()
 	cursor := l.table.Cursor() // the window of the accessible mode has no end
 	at, end := max(at, cursor-PerPage), min(at+max(1, rows), cursor+2*PerPage)
-	first, last = 1, 1
+	first = cmp.Or(l.loader.Value.from(), 1)
+	last = first
 	for i, p := range l.loader.Value.pages {
 		if l.starts[i] <= at {
 			first = p.Meta.Page
@@ -247,7 +312,12 @@ func (l *List[F, T]) handleLoaded() tea.Cmd {
 		return nil
 	}
 	l.showPages(l.loading)
-	return tea.Batch(l.follow(), ifAny(l.OnRows))
+	cmd := tea.Batch(l.follow(), ifAny(l.OnRows))
+	if l.loader.Value.oneWay && !l.oneWay {
+		l.oneWay = true
+		cmd = tea.Batch(cmd, screen.Tell(screen.Note, "%s", l.uncounted()))
+	}
+	return cmd
 }
 
 // handlePrefetched adds the page ahead. If somebody waits for it and it failed, it is loaded again, which shows the
@@ -277,17 +347,14 @@ func (l *List[F, T]) follow() tea.Cmd {
 	if !l.isWanted() || l.IsBusy() || l.loader.Err != nil || len(l.shown) == 0 {
 		return nil
 	}
-	shown, number := l.loader.Value, int64(0)
+	number := int64(0)
 	first, rows := l.table.Visible()
 	rows = min(rows, 2*PerPage) // the window of the accessible mode has no end
 	switch at := l.table.Cursor(); {
-	case l.follows() && (len(l.shown)-at <= PerPage || len(l.shown) < first+rows):
-		number = shown.to() + 1
-		if link := linkAfter(shown.pages[len(shown.pages)-1].Page); link != "" {
-			l.links[number] = link
-		}
-	case shown.from() > 1 && at < PerPage:
-		number = shown.from() - 1
+	case l.pageAfter() != 0 && (len(l.shown)-at <= PerPage || len(l.shown) < first+rows):
+		number = l.pageAfter()
+	case at < PerPage:
+		number = l.pageBefore()
 	}
 	if number == 0 || number == l.ahead && (l.prefetch.Busy() || l.prefetch.Err != nil || l.prefetch.Has) {
 		return nil
@@ -311,6 +378,9 @@ func (l *List[F, T]) showPages(loaded load) {
 		}
 		if len(pages[i].Data) > 0 {
 			l.firsts[pages[i].Meta.Page] = l.ID(&pages[i].Data[0])
+		}
+		if link := linkAfter(pages[i].Page); link != "" {
+			l.links[beyond(pages[i].Meta.Page)] = link
 		}
 	}
 	if l.FieldsOf != nil && len(pages) > 0 {
@@ -346,16 +416,15 @@ func (l *List[F, T]) showPages(loaded load) {
 // begins with the end of the one before.
 func (l *List[F, T]) gather() {
 	l.shown, l.distances, l.starts, l.mismatch = nil, nil, nil, ""
-	l.base = l.loader.Value.base()
 	known := map[string]bool{}
 	for i := range l.loader.Value.pages {
 		p := &l.loader.Value.pages[i]
-		again := l.repeated(p.Meta.Page)
 		l.starts = append(l.starts, len(l.shown))
-		l.mismatch = cmp.Or(l.mismatch, widget.Joined(" ", p.misfits...), again)
-		if again != "" { // it says nothing of the end
-			p.Meta.MoreThan = l.base + int64(len(l.shown))
+		again := ""
+		if p.isAgain {
+			again = "This service sent a page again: there may be more than it shows."
 		}
+		l.mismatch = cmp.Or(l.mismatch, widget.Joined(" ", p.misfits...), again)
 		for i := range p.Data {
 			id := l.ID(&p.Data[i])
 			if known[id] && id != "" {
@@ -372,12 +441,47 @@ func (l *List[F, T]) gather() {
 			known[l.ID(&p.Data[i])] = true
 		}
 	}
+	shown := l.loader.Value
+	if l.base = shown.base(); shown.from() < 0 {
+		l.base = -l.base - int64(len(l.shown))
+	}
+	for i := range shown.pages {
+		if shown.pages[i].isAgain { // it says nothing of the end
+			shown.pages[i].Meta.MoreThan = l.walked()
+		}
+	}
 }
 
-// follows tells whether there is, or may be, more after the rows. A service that repeats a page has nothing to add.
-func (l *List[F, T]) follows() bool {
+// walked is how many rows were read on the way from an end of the list.
+func (l *List[F, T]) walked() int64 { return max(l.base+int64(len(l.shown)), -l.base) }
+
+// pageBefore and pageAfter are the numbers of the pages before and after the rows; 0 if there is none.
+func (l *List[F, T]) pageBefore() int64 {
+	if shown := l.loader.Value; shown.from() < 0 {
+		return shown.further()
+	}
+	return max(0, l.loader.Value.from()-1)
+}
+
+func (l *List[F, T]) pageAfter() int64 {
 	shown := l.loader.Value
-	return shown.follows() && l.repeated(shown.to()) == ""
+	if shown.to() < 0 {
+		return min(0, shown.to()+1)
+	}
+	return shown.further()
+}
+
+// number is that of a row, from 1 on; below zero if only the end is known: the last row is -1.
+func (l *List[F, T]) number(row int) int64 {
+	switch {
+	case l.base >= 0:
+		return l.base + int64(row) + 1
+	case l.pageBefore() == 0:
+		return int64(row) + 1
+	case l.loader.Value.meta().MoreThan == 0:
+		return l.loader.Value.meta().Total + l.base + int64(row) + 1
+	}
+	return l.base + int64(row)
 }
 
 // pageAt is the index of the page of a row.
@@ -396,54 +500,59 @@ func (l *List[F, T]) isOld(before int) bool {
 		l.shell.Now().Sub(l.loader.Value.pages[at].at) > freshFor
 }
 
-// repeated says that the page was sent before under another number.
-func (l *List[F, T]) repeated(page int64) string {
-	for number, first := range l.firsts {
-		if number != page && first == l.firsts[page] {
-			return "This service sent a page again: there may be more than it shows."
-		}
+// uncounted says that the list is not counted to its end, which cannot be reached from there.
+func (l *List[F, T]) uncounted() string {
+	count := display.Count(l.loader.Value.meta().MoreThan)
+	if l.Fields == nil {
+		return fmt.Sprintf("Only %s are counted. %s again reads on.", count, l.shell.Key(actions.Bottom))
 	}
-	return ""
+	return fmt.Sprintf("Only %s are counted. %s finds the others.", count, l.shell.Key(actions.Filter))
 }
 
-// ends says that the list is not counted to its end, and how to get there; "" if it is.
-func (l *List[F, T]) ends() string {
-	more := l.loader.Value.meta().MoreThan
-	switch {
-	case more == 0:
-		return ""
-	case l.OneWay:
-		return fmt.Sprintf("Only %s are counted. %s finds the others.", display.Count(more), l.shell.Key(actions.Filter))
+// goToEnd shows the end of a list that goes on after the rows: its last pages, or as far as is read if the list is
+// neither counted nor reversed.
+func (l *List[F, T]) goToEnd() tea.Cmd {
+	shown := l.loader.Value
+	switch last := lastPage(shown.farthest().Page); {
+	case shown.from() < 0, shown.meta().MoreThan > 0 && !l.isOneWay():
+		return l.begin(l.want, load{first: -1, last: -1, landing: onLast})
+	case shown.meta().MoreThan == 0 && last == shown.to()+1:
+		return l.extend(last, onLast)
+	case shown.meta().MoreThan == 0:
+		return l.begin(l.want, load{last - 1, last, false, onLast})
 	}
-	return fmt.Sprintf("Only %s are counted. %s starts at the other end.", display.Count(more),
-		l.shell.Key(actions.SortReverse))
+	said := screen.Tell(screen.Note, "%s", l.uncounted())
+	if l.table.Cursor() == l.table.Len()-1 {
+		return tea.Batch(said, l.extend(l.pageAfter(), onLast))
+	}
+	l.table.Do(actions.Bottom)
+	return tea.Batch(said, l.follow(), ifAny(l.OnRows))
+}
+
+// isOneWay tells whether the order of the list has no reverse.
+func (l *List[F, T]) isOneWay() bool {
+	return l.OneWay || l.oneWay || l.effective(l.want).Field == api.SortRelevance
 }
 
 // move moves the cursor in the whole list, of which only a part is loaded.
 func (l *List[F, T]) move(id actions.ID) tea.Cmd {
-	shown, before := l.loader.Value, l.table.Cursor()
+	before := l.table.Cursor()
 	moves := l.isWanted() && !l.IsBusy() // keys that were meant for these rows do not skip those that are loading
-	switch ends := l.ends(); {
-	case moves && id == actions.Top && shown.from() > 1:
+	switch {
+	case moves && id == actions.Top && l.pageBefore() != 0:
 		return l.begin(l.want, firstPage)
-	case moves && id == actions.Bottom && l.follows() && ends == "":
-		last := lastPage(shown.pages[0].Page)
-		if last == shown.to()+1 {
-			return l.extend(last, onLast)
-		}
-		return l.begin(l.want, load{last - 1, last, false, onLast})
-	case moves && id == actions.Bottom && l.follows() && before == l.table.Len()-1:
-		return tea.Batch(screen.Tell(screen.Note, "%s", ends), l.extend(shown.to()+1, onLast))
+	case moves && id == actions.Bottom && l.pageAfter() != 0:
+		return l.goToEnd()
 	}
 	l.table.Do(id)
 	switch moved := l.table.Cursor() != before; {
 	case moved && l.isOld(before):
 		return l.Reload()
 	case moved || !moves:
-	case (id == actions.Down || id == actions.PageDown) && l.follows():
-		return l.extend(shown.to()+1, onNext)
-	case (id == actions.Up || id == actions.PageUp) && shown.from() > 1:
-		return l.extend(shown.from()-1, onNext)
+	case (id == actions.Down || id == actions.PageDown) && l.pageAfter() != 0:
+		return l.extend(l.pageAfter(), onNext)
+	case (id == actions.Up || id == actions.PageUp) && l.pageBefore() != 0:
+		return l.extend(l.pageBefore(), onNext)
 	}
 	return tea.Batch(l.follow(), ifAny(l.OnRows))
 }

@@ -78,7 +78,7 @@ func (l *List[F, T]) View() string {
 	panel := widget.Panel{
 		Title: l.Heading(), Note: orderMark(l.effective(l.want)), Foot: l.position(width - 6),
 		Focused: !l.unfocused,
-		Bar:     widget.Bar{First: int(l.base) + first, Shown: shown, All: l.length(), Above: 1},
+		Bar:     widget.Bar{First: l.rowsBefore(first), Shown: shown, All: l.length(), Above: 1},
 	}
 	view := panel.View(look, inside, width, height)
 	if l.showsPreview() {
@@ -90,11 +90,19 @@ func (l *List[F, T]) View() string {
 // length is how many rows the list has, as far as that is known.
 func (l *List[F, T]) length() int {
 	shown := l.loader.Value
-	rows := max(int(l.base)+len(l.shown), int(shown.meta().Total))
-	if shown.meta().MoreThan > 0 && shown.follows() {
-		rows = int(l.base) + len(l.shown) + PerPage
+	if shown.meta().MoreThan > 0 && shown.further() != 0 {
+		return int(l.walked()) + PerPage
 	}
-	return rows
+	return max(int(l.walked()), int(shown.meta().Total))
+}
+
+// rowsBefore is how many rows the list has before one, as far as that is known.
+func (l *List[F, T]) rowsBefore(row int) int {
+	number := int(l.number(row))
+	if number < 0 {
+		return l.length() + number
+	}
+	return number - 1
 }
 
 // Heading is what the list has: "Perks 18,040".
@@ -270,9 +278,22 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 	return widget.Empty, cmp.Or(l.None, "There are no "+l.Many+" yet."), advice, true
 }
 
+// place says which row of a list is meant by its number, also in figures only.
+func place(number int64, of string) (long, short string) {
+	switch {
+	case number > 0:
+		row := display.Count(number)
+		return fmt.Sprintf("row %s of %s", row, of), row + "/" + of
+	case number == -1:
+		return "last row", "last"
+	}
+	before := -number - 1
+	return display.Plural(before, "row", "rows") + " before the end", "last-" + display.Count(before)
+}
+
 // position says which row of the list the cursor is on, in a narrow window in figures only.
 func (l *List[F, T]) position(width int) string {
-	row, of := display.Count(l.base+int64(l.table.Cursor())+1), total(l.loader.Value.meta())
+	at, figures := place(l.number(l.table.Cursor()), total(l.loader.Value.meta()))
 	activity, marks, age := "", l.Summary(), ""
 	if l.IsBusy() && len(l.shown) > 0 {
 		activity = "loading ..."
@@ -283,7 +304,6 @@ func (l *List[F, T]) position(width int) string {
 	if len(l.shown) == 0 {
 		return display.Cut(widget.Joined(" - ", activity, marks), width)
 	}
-	at := fmt.Sprintf("row %s of %s", row, of)
 	long := widget.Joined(" - ", activity, at, marks, age)
 	if display.Width(long) <= width {
 		return long
@@ -291,7 +311,7 @@ func (l *List[F, T]) position(width int) string {
 	if marks != "" {
 		marks = fmt.Sprintf("%d*", len(l.marked))
 	}
-	return display.Cut(widget.Joined(" ", activity, row+"/"+of, marks, strings.TrimPrefix(age, "loaded ")), width)
+	return display.Cut(widget.Joined(" ", activity, figures, marks, strings.TrimPrefix(age, "loaded ")), width)
 }
 
 // dimmed draws rows of another query than the one that is wanted as what is behind a dialog: no key acts on them.
@@ -354,7 +374,7 @@ func (l *List[F, T]) AccessibleText() string {
 // spoken is a row with the name of each column.
 func (l *List[F, T]) spoken(i int) string {
 	var line strings.Builder
-	fmt.Fprintf(&line, "%d. %s.", int(l.base)+i+1, l.Columns[0].Cell(&l.shown[i]))
+	fmt.Fprintf(&line, "%d. %s.", l.number(i), l.Columns[0].Cell(&l.shown[i]))
 	for c, column := range l.Columns {
 		if cell := column.Cell(&l.shown[i]); c > 0 && cell != "" {
 			fmt.Fprintf(&line, " %s: %s.", column.Name, cell)
