@@ -220,7 +220,13 @@ func (l *List[F, T]) fetch(q query[F], wanted load) screen.Fetch[run[F, T]] {
 			links[way*(number+1)] = linkAfter(one)
 			p := page[T]{Page: one, misfits: misfits(fields, q.filter, order, one)}
 			p.Meta.Page *= way
-			p.isAgain = sameAs(p, firsts, id) != 0
+			if other := sameAs(p, firsts, id); other != 0 { // unless as many were added as a page has
+				again, err := readOne(abs(other))
+				if err != nil {
+					return got, err
+				}
+				p.isAgain = len(again.Data) > 0 && id(&again.Data[0]) == id(&one.Data[0])
+			}
 			if len(p.Data) > 0 {
 				firsts[p.Meta.Page] = id(&p.Data[0])
 			}
