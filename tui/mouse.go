@@ -117,8 +117,8 @@ func (a *App) scrollbarAt(x, y int) (b bar, found bool) {
 	return b, found
 }
 
-// scrollTowards scrolls what is left of a scrollbar as the wheel would, until the thumb is there, or has moved by its
-// length.
+// scrollTowards scrolls what is left of a scrollbar: a list at once, and all else as the wheel would, until the thumb
+// is there, or has moved by its length.
 func (a *App) scrollTowards(msg tea.MouseMsg, b bar) tea.Cmd {
 	wheel := screen.Mouse{X: msg.X - 1, Y: msg.Y, Wheel: actions.Down, ByLine: true}
 	if msg.Y < b.first {
@@ -127,7 +127,12 @@ func (a *App) scrollTowards(msg tea.MouseMsg, b bar) tea.Cmd {
 	if msg.Y >= b.first && msg.Y <= b.last {
 		return nil
 	}
-	var cmds []tea.Cmd
+	press := wheel
+	press.OnBar = true
+	cmds := []tea.Cmd{a.point(press)}
+	if now, _ := a.scrollbarAt(msg.X, msg.Y); msg.Y >= now.first && msg.Y <= now.last {
+		return cmds[0]
+	}
 	for range 3 * (b.bottom - b.top) { // a cursor may first have to cross what is visible
 		cmds = append(cmds, a.point(wheel))
 		now, found := a.scrollbarAt(msg.X, msg.Y)

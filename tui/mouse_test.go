@@ -1,13 +1,17 @@
 package tui_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api"
 	"example.com/perks/api/display"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
@@ -207,6 +211,61 @@ func TestClickOnAScrollbarScrolls(t *testing.T) {
 		press(x, 3, tea.MouseActionPress)
 	}
 	d.See("enter l →")
+}
+
+// TestAScrollbarReachesEveryRow presses and drags it in a list of which only a part is loaded.
+func TestAScrollbarReachesEveryRow(t *testing.T) {
+	server := servertest.Start(t)
+	perks := make([]store.PerkRecord, 1000)
+	for i := range perks {
+		perks[i].ID, perks[i].Title = fmt.Sprintf("perk-%04d", i), fmt.Sprintf("Perk %d", i)
+	}
+	server.ImportPerks(perks...)
+	d := tuitest.Start(t, server)
+	d.See("row 1 of 1,000")
+	d.Settle()
+	x, top, _ := scrollbar(t, d)
+	point := func(y int, action tea.MouseAction) {
+		d.Send(tea.MouseMsg{X: x, Y: y, Action: action, Button: tea.MouseButtonLeft})
+		if _, first, last := scrollbar(t, d); y < first || y > last {
+			t.Errorf("the thumb is at %d to %d, not at %d:\n%s", first, last, y, d.Screen())
+		}
+	}
+	point(12, tea.MouseActionPress)
+	d.Settle()
+	d.See("row 464 of 1,000")
+	if loaded := len(d.App.Top().(interface{ Shown() []api.Perk }).Shown()); loaded > 200 {
+		t.Errorf("it has loaded %d rows", loaded)
+	}
+	point(15, tea.MouseActionMotion)
+	point(21, tea.MouseActionMotion)
+	d.Settle()
+	d.See("row 1,000 of 1,000")
+	point(12, tea.MouseActionMotion)
+	point(top, tea.MouseActionMotion)
+	d.Settle()
+	d.See("row 1 of 1,000")
+}
+
+// TestTheScrollbarOfAListThatIsNotCounted goes from its end to its beginning, and back.
+func TestTheScrollbarOfAListThatIsNotCounted(t *testing.T) {
+	server, owner := uncounted(t)
+	d := tuitest.StartAs(t, server, owner.id, owner.secret)
+	d.Play(`3 => Properties 200+
+		enter settle G settle => last row ─`)
+	drag := func(y int, wanted ...string) {
+		t.Helper()
+		for range 20 {
+			x, _, _ := scrollbar(t, d)
+			d.Send(tea.MouseMsg{X: x, Y: y, Action: tea.MouseActionMotion, Button: tea.MouseButtonLeft})
+			d.Settle()
+		}
+		d.See(wanted...)
+	}
+	drag(4, "> 1 Flat number 1.", "row 1 of 200+")
+	drag(21, "> 270 Flat number 270.", "last row")
+	d.Play(`g => > 1 Flat number 1.`)
+	drag(21, "> 270 Flat number 270.", "row 270 of 200+")
 }
 
 func TestThemeAndMouseAreRemembered(t *testing.T) {

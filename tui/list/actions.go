@@ -254,6 +254,9 @@ func (l *List[F, T]) mouse(msg screen.Mouse) tea.Cmd {
 	switch atPreview := l.showsPreview() && msg.X >= l.tableSize[0]; {
 	case msg.Wheel != "" && atPreview:
 		l.facts.Do(msg.Wheel)
+	case msg.OnBar:
+		_, height := widget.Inner(l.tableSize[0], l.tableSize[1])
+		return l.scrollTo(l.bar().At(line, height))
 	case msg.Wheel != "" && msg.ByLine:
 		return l.move(msg.Wheel)
 	case msg.Wheel != "":

@@ -118,6 +118,7 @@ type load struct {
 	first, last int64 // the pages
 	extends     bool  // it is added to what is shown
 	landing     landing
+	row         int // for onRow: how many rows of the list are above the window; below zero, how many are not
 }
 
 // firstPage begins every list.
@@ -131,6 +132,7 @@ const (
 	onFirst
 	onLast
 	onNext // row, in the direction of the page
+	onRow  // at the top of the window
 )
 
 // readPage reads a page of a list, or the last page of one that has become shorter. The page has a number and a count,
@@ -303,7 +305,7 @@ func (l *List[F, T]) visiblePages() (first, last int64) {
 
 // extend goes to a row of the page before or after what is shown, as soon as it is loaded.
 func (l *List[F, T]) extend(number int64, to landing) tea.Cmd {
-	wanted := load{number, number, true, to}
+	wanted := load{first: number, last: number, extends: true, landing: to}
 	if number == l.ahead && l.prefetch.Busy() {
 		l.awaited, l.loading, l.since = true, wanted, l.shell.Now()
 		return nil
@@ -401,6 +403,8 @@ func (l *List[F, T]) showPages(loaded load) {
 		l.table.SetCursor(0)
 	case loaded.landing == onLast:
 		l.table.SetCursor(l.table.Len() - 1)
+	case loaded.landing == onRow:
+		l.place(loaded.row)
 	case same >= 0 && top == 0 && base == 0: // what is new at the top of the list is seen
 		l.table.SetCursor(same)
 	case same >= 0:
@@ -525,7 +529,7 @@ func (l *List[F, T]) goToEnd() tea.Cmd {
 	case shown.meta().MoreThan == 0 && last == shown.to()+1:
 		return l.extend(last, onLast)
 	case shown.meta().MoreThan == 0:
-		return l.begin(l.want, load{last - 1, last, false, onLast})
+		return l.begin(l.want, load{first: last - 1, last: last, landing: onLast})
 	}
 	said := screen.Tell(screen.Note, "%s", l.uncounted())
 	if l.table.Cursor() == l.table.Len()-1 {
@@ -533,6 +537,53 @@ func (l *List[F, T]) goToEnd() tea.Cmd {
 	}
 	l.table.Do(actions.Bottom)
 	return tea.Batch(said, l.follow(), ifAny(l.OnRows))
+}
+
+// scrollTo shows what is below a number of rows of the list, after a pause if it has to be loaded: a scrollbar is
+// dragged past other rows.
+func (l *List[F, T]) scrollTo(row int) tea.Cmd {
+	before := l.table.Cursor()
+	_, rows := l.table.Visible()
+	at := row - l.rowsBefore(0)
+	switch {
+	case !l.isWanted():
+		return nil
+	case at < 0 && l.pageBefore() != 0, at+rows > len(l.shown) && l.pageAfter() != 0:
+		per := max(1, l.loader.Value.meta().PerPage)
+		wanted := load{first: int64(row/per) + 1, last: int64((row+rows-1)/per) + 1, landing: onRow, row: row}
+		if behind := l.length() - row; l.loader.Value.from() < 0 {
+			wanted.first, wanted.last, wanted.row = -int64((behind-1)/per)-1, -int64((behind-rows)/per)-1, -behind
+		}
+		l.cancelLoads()
+		l.loading, l.since = wanted, l.shell.Now()
+		return l.loader.LoadAfter(pause, l.fetch(l.want, wanted))
+	case l.IsBusy() && l.loading.landing != onRow:
+		return nil
+	case l.IsBusy():
+		l.cancelLoads()
+	}
+	l.place(row)
+	if l.isOld(before) {
+		return l.Reload()
+	}
+	return tea.Batch(l.follow(), ifAny(l.OnRows))
+}
+
+// place puts the row below a number of rows of the list, as load.row counts them, first into the window. The cursor
+// stays on its line there, but goes to an end of the list with the window.
+func (l *List[F, T]) place(row int) {
+	top, rows := l.table.Visible()
+	line := l.table.Cursor() - top
+	if row < 0 {
+		row += l.length()
+	}
+	switch {
+	case row == 0:
+		line = 0
+	case row+rows >= l.length():
+		line = rows - 1
+	}
+	l.table.Place(row-l.rowsBefore(0)+line, line)
 }
 
 // isOneWay tells whether the order of the list has no reverse.

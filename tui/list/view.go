@@ -74,11 +74,9 @@ func (l *List[F, T]) View() string {
 	if len(below) > 0 {
 		inside = display.Crop(inside, innerWidth, innerHeight-len(below)) + "\n" + strings.Join(below, "\n")
 	}
-	first, shown := l.table.Visible()
 	panel := widget.Panel{
 		Title: l.Heading(), Note: orderMark(l.effective(l.want)), Foot: l.position(width - 6),
-		Focused: !l.unfocused,
-		Bar:     widget.Bar{First: l.rowsBefore(first), Shown: shown, All: l.length(), Above: 1},
+		Focused: !l.unfocused, Bar: l.bar(),
 	}
 	view := panel.View(look, inside, width, height)
 	if l.showsPreview() {
@@ -103,6 +101,18 @@ func (l *List[F, T]) rowsBefore(row int) int {
 		return l.length() + number
 	}
 	return number - 1
+}
+
+// bar is which part of the list is shown, or will be as soon as it is loaded.
+func (l *List[F, T]) bar() widget.Bar {
+	first, rows := l.table.Visible()
+	bar := widget.Bar{First: l.rowsBefore(first), Shown: rows, All: l.length(), Above: 1}
+	if l.loading.landing == onRow && l.IsBusy() {
+		if bar.First = l.loading.row; bar.First < 0 {
+			bar.First += bar.All
+		}
+	}
+	return bar
 }
 
 // Heading is what the list has: "Perks 18,040".

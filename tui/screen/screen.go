@@ -453,6 +453,7 @@ type Mouse struct {
 	X, Y   int
 	Wheel  actions.ID // Up or Down; "" for a click
 	ByLine bool       // a turn moves by a line, as a scrollbar needs it
+	OnBar  bool       // a list goes at once to where its scrollbar is pressed; others do what Wheel says
 }
 
 // ScrollWheel does what one step of the mouse wheel does: an action three times.

@@ -127,6 +127,18 @@ func (b Bar) thumb(height int) (first, end int) {
 	return first, first + size
 }
 
+// At returns the First at which the middle of the thumb is at a row of a panel, as far as it can be.
+func (b Bar) At(row, height int) (first int) {
+	from, end := b.thumb(height)
+	if from == end {
+		return b.First
+	}
+	size, hidden := end-from, b.All-b.Shown
+	space := height - b.Above - size
+	at := max(0, min(row-b.Above-size/2, space))
+	return min((at*hidden+space-1)/space, hidden)
+}
+
 // Beside puts two views of one height side by side; left is leftWidth wide.
 func Beside(left string, leftWidth int, right string) string {
 	lines, others := strings.Split(left, "\n"), strings.Split(right, "\n")

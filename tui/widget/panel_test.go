@@ -78,6 +78,24 @@ func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
 	})
 }
 
+// TestAThumbIsWhereItIsDragged drags that of bars of many sizes to each of their rows.
+func TestAThumbIsWhereItIsDragged(t *testing.T) {
+	const height = 20
+	for all := 11; all < 3000; all += 1 + all/10 {
+		for row := 1; row < height; row++ {
+			bar := widget.Bar{Shown: 10, All: all, Above: 1}
+			bar.First = bar.At(row, height)
+			lines := strings.Split(ansi.Strip(widget.Panel{Bar: bar}.View(plain, "", 30, height+2)), "\n")
+			if !strings.HasSuffix(lines[row+1], widget.Thumb) || bar.First+bar.Shown > all {
+				t.Errorf("row %d of %d: the first line is %d:\n%s", row, all, bar.First, strings.Join(lines, "\n"))
+			}
+		}
+	}
+	if first := (widget.Bar{Shown: 10, All: 10}).At(3, height); first != 0 {
+		t.Errorf("without a thumb the first line is %d", first)
+	}
+}
+
 func TestSmallPanelsHaveNoBorder(t *testing.T) {
 	for _, size := range [][2]int{{29, 7}, {30, 6}, {1, 1}} {
 		width, height := widget.Inner(size[0], size[1])
