@@ -44,3 +44,38 @@ func TestAPageOfNewRowsIsNoRepeatedPage(t *testing.T) {
 		R settle G => row 250 of 250 | > Old 200
 		settle g => > New 1`)
 }
+
+// TestLoadingIsSaidInTheList waits for the first rows, which have names of columns before, and for those of a query.
+func TestLoadingIsSaidInTheList(t *testing.T) {
+	var hold sync.Mutex
+	hold.Lock()
+	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		hold.Lock()
+		defer hold.Unlock()
+		if !strings.HasSuffix(r.URL.Path, "/perks") {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"data":[{"id":"tea","title":"Tea for two"}],` +
+			`"meta":{"page":1,"per_page":50,"total":1,"total_pages":1}}`))
+	}))
+	d.Elapse(widget.Beat)
+	d.Elapse(widget.Beat)
+	lines := strings.Split(d.Screen(), "\n")
+	for i, want := range []string{"Title", "⠸ Loading perks ... 1 s", "····", "····"} {
+		if !strings.Contains(lines[3+i], want) {
+			t.Errorf("line %d lacks %q:\n%s", 3+i, want, d.Screen())
+		}
+	}
+	hold.Unlock()
+	d.See("row 1 of 1", "Tea for two")
+	d.Gone("····")
+	d.Settle()
+	hold.Lock()
+	d.Press("R")
+	d.Elapse(widget.Beat)
+	d.See("⠙ loading ... - row 1 of 1 ─", "Tea for two")
+	hold.Unlock()
+	d.Gone("loading ...")
+}

@@ -64,11 +64,18 @@ func (l *List[F, T]) View() string {
 	look := l.shell.Theme
 	innerWidth, innerHeight := widget.Inner(width, height)
 	var inside string
-	if kind, title, advice, none := l.noRows(); none {
+	spinner := ""
+	if l.IsBusy() {
+		spinner = widget.Spinner(l.shell.Now().Sub(l.since))
+	}
+	l.table.SetTheme(look)
+	l.table.Rest(l.unfocused)
+	switch kind, title, advice, none := l.noRows(); {
+	case none && kind == widget.Loading && innerHeight > 2:
+		inside = l.table.Skeleton(widget.Joined(" ", spinner, title))
+	case none:
 		inside = widget.Notice(look, kind, title, advice, innerWidth, innerHeight-len(below))
-	} else {
-		l.table.SetTheme(look)
-		l.table.Rest(l.unfocused)
+	default:
 		inside = l.dimmed(l.table.View())
 	}
 	if len(below) > 0 {
@@ -77,6 +84,9 @@ func (l *List[F, T]) View() string {
 	panel := widget.Panel{
 		Title: l.Heading(), Note: orderMark(l.effective(l.want)), Foot: l.position(width - 6),
 		Focused: !l.unfocused, Bar: l.bar(),
+	}
+	if len(l.shown) > 0 && spinner != "" {
+		panel.Foot = spinner + " " + l.position(width-8)
 	}
 	view := panel.View(look, inside, width, height)
 	if l.showsPreview() {

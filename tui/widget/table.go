@@ -328,6 +328,23 @@ func (t *Table) View() string {
 	return strings.Join(lines, "\n") + strings.Repeat("\n", t.height-len(lines))
 }
 
+// Skeleton draws the names of the columns above rows of dots while the rows are loading, which the first one says.
+func (t *Table) Skeleton(text string) string {
+	lines := strings.Split(t.View(), "\n")
+	widths := t.widths()
+	for row := 1; row < len(lines); row++ {
+		cells := make([]string, len(widths))
+		for i, width := range widths {
+			cells[i] = strings.Repeat("·", width*[]int{4, 2, 3}[(row+i)%3]/5)
+		}
+		lines[row] = t.styled(&t.theme.Muted, "  ", cells, nil, widths)
+	}
+	if len(lines) > 1 {
+		lines[1] = t.theme.Info.Render(display.Pad(strings.Repeat(" ", gutter)+text, t.width))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // shortened returns the cells of a row, those that do not fit shortened if their column can.
 func (t *Table) shortened(cells []string, widths []int) []string {
 	for i, c := range t.columns {
