@@ -79,3 +79,33 @@ func TestLoadingIsSaidInTheList(t *testing.T) {
 	hold.Unlock()
 	d.Gone("loading ...")
 }
+
+// TestOthersRowsAreMarkedForASecond adds perks while the list is shown. Only those that come by themselves are marked,
+// not what a key has loaded, nor what was there before on a page that was not loaded.
+func TestOthersRowsAreMarkedForASecond(t *testing.T) {
+	server := servertest.Start(t)
+	server.ImportPerks(newest("Old", 300, time.Hour)...)
+	d := tuitest.Start(t, server)
+	d.Commands = map[string]func(string){
+		"add":      func(name string) { server.ImportPerks(newest(name, 1, 0)...) },
+		"add many": func(name string) { server.ImportPerks(newest(name, 60, 0)...) },
+	}
+	d.Play(`
+		=> row 1 of 300
+		settle
+		add: Tea
+		wait: 3s => + Tea 1 | row 2 of 301 | > Old 1 | ≠ + Old
+		settle
+		wait: 900ms => + Tea 1
+		wait: 100ms => Tea 1 | ≠ + Tea 1
+		add: Cake
+		R => Cake 1 | ≠ + Cake 1
+		settle`)
+	x, _, _ := scrollbar(t, d)
+	d.Send(tea.MouseMsg{X: x, Y: 12, Action: tea.MouseActionPress, Button: tea.MouseButtonLeft})
+	d.Play(`
+		settle => of 302
+		add many: Coffee
+		wait: 3s => of 362
+		settle => ≠ + Old`)
+}

@@ -110,6 +110,9 @@ type List[F, T any] struct {
 	shown     []T       // the records in the rows
 	distances []float64 // of theirs; not a number where the service does not tell
 	starts    []int     // where each page begins in them
+	ends      [2]bool   // they begin where the list does, and end where it does
+	added     []string  // the ids of those that others have just added
+	addedAt   time.Time // when they were shown first
 	base      int64     // how many records of the list are before them; below zero, how many are from the first on
 	rows      []widget.Row
 	rowsAt    time.Time // when the rows were made: they say how many days are left
@@ -263,8 +266,15 @@ func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
 		return l.typed()
-	case screen.Reconnected, screen.Changed:
+	case screen.Changed:
+		cmd := l.Reload()
+		l.loading.isLive = l.loading.landing == onSame
+		return cmd
+	case screen.Reconnected:
 		return l.Reload()
+	case newsEnded:
+		l.endNews()
+		return nil
 	case screen.Mouse:
 		return l.mouse(msg)
 	}
@@ -361,7 +371,8 @@ func (l *List[F, T]) makeRows() {
 	for i := range l.shown {
 		record := &l.shown[i]
 		l.rows[i] = widget.Row{Cells: l.Columns.Cells(record), Tones: l.Columns.Tones(record),
-			Muted: l.Muted != nil && l.Muted(record), Marked: l.isMarked(l.ID(record))}
+			Muted: l.Muted != nil && l.Muted(record), Marked: l.isMarked(l.ID(record)),
+			New: slices.Contains(l.added, l.ID(record))}
 	}
 	l.rowsAt = l.shell.Now()
 	l.table.SetRows(l.rows)

@@ -117,6 +117,7 @@ func (r run[F, T]) with(p page[T]) run[F, T] {
 type load struct {
 	first, last int64 // the pages
 	extends     bool  // it is added to what is shown
+	isLive      bool  // others have changed the list
 	landing     landing
 	row         int // for onRow: how many rows of the list are above the window; below zero, how many are not
 }
@@ -319,8 +320,12 @@ func (l *List[F, T]) handleLoaded() tea.Cmd {
 		l.arrange()
 		return nil
 	}
+	before, ends := l.shown, l.ends
 	l.showPages(l.loading)
 	cmd := tea.Batch(l.follow(), ifAny(l.OnRows))
+	if l.loading.isLive {
+		cmd = tea.Batch(cmd, l.showNews(before, ends))
+	}
 	if l.loader.Value.oneWay && !l.oneWay {
 		l.oneWay = true
 		cmd = tea.Batch(cmd, screen.Tell(screen.Note, "%s", l.uncounted()))
@@ -455,10 +460,53 @@ func (l *List[F, T]) gather() {
 	if l.base = shown.base(); shown.from() < 0 {
 		l.base = -l.base - int64(len(l.shown))
 	}
+	l.ends = [2]bool{l.pageBefore() == 0, l.pageAfter() == 0}
 	for i := range shown.pages {
 		if shown.pages[i].isAgain { // it says nothing of the end
 			shown.pages[i].Meta.MoreThan = l.walked()
 		}
+	}
+}
+
+// newsFor is how long a row is marked as new.
+const newsFor = time.Second
+
+// newsEnded ends the marks of new rows that are old enough.
+type newsEnded struct{}
+
+// showNews marks for a moment what others have added to the rows: what was not there before, between those that were,
+// or at an end of the list.
+func (l *List[F, T]) showNews(before []T, ends [2]bool) tea.Cmd {
+	known := map[string]bool{}
+	for i := range before {
+		known[l.ID(&before[i])] = true
+	}
+	first, last := len(l.shown), -1
+	for i := range l.shown {
+		if known[l.ID(&l.shown[i])] {
+			first, last = min(first, i), i
+		}
+	}
+	l.added = nil
+	for i := range l.shown {
+		id := l.ID(&l.shown[i])
+		if !known[id] && (i > first || ends[0] && l.ends[0]) && (i < last || ends[1] && l.ends[1]) {
+			l.added = append(l.added, id)
+		}
+	}
+	if len(l.added) == 0 {
+		return nil
+	}
+	l.addedAt = l.shell.Now()
+	l.makeRows()
+	return l.shell.After(newsFor, newsEnded{})
+}
+
+// endNews takes the marks away, unless others were added since.
+func (l *List[F, T]) endNews() {
+	if len(l.added) > 0 && l.shell.Now().Sub(l.addedAt) >= newsFor {
+		l.added = nil
+		l.makeRows()
 	}
 }
 

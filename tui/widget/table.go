@@ -34,6 +34,7 @@ type Row struct {
 	Tones  []theme.Tone // of the cells; nil if all are plain
 	Marked bool
 	Muted  bool // such as an expired perk; a cell should say why
+	New    bool // it was added a moment ago
 }
 
 // Table shows rows in columns that fit, with a cursor. Cursor and marks are characters too, not only colours.
@@ -309,6 +310,9 @@ func (t *Table) View() string {
 		row, style, marks := t.rows[i], &t.theme.Text, []byte("  ")
 		if row.Muted {
 			style = &t.theme.Muted
+		}
+		if row.New {
+			style, marks[1] = &t.theme.Good, '+'
 		}
 		if row.Marked {
 			marks[1] = '*'
