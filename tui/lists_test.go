@@ -109,3 +109,30 @@ func TestOthersRowsAreMarkedForASecond(t *testing.T) {
 		wait: 3s => of 362
 		settle => ≠ + Old`)
 }
+
+// TestColumnsStayWhereTheyAre scrolls to rows with longer texts.
+func TestColumnsStayWhereTheyAre(t *testing.T) {
+	server := servertest.Start(t)
+	perks := newest("Perk", 200, time.Hour)
+	for i := range perks {
+		name := "Inn"
+		if i >= 60 {
+			name = "The Inn of the Seven Long Corridors"
+		}
+		perks[i].MerchantName = &name
+	}
+	server.ImportPerks(perks...)
+	d := tuitest.Start(t, server)
+	d.Resize(160, 40)
+	d.Press("v")
+	names := func() string { return strings.Split(d.Screen(), "\n")[3] }
+	d.Play("settle => row 1 of 200 | Merchant")
+	before := names()
+	for range 7 {
+		d.Play("pgdown settle")
+		if now := names(); now != before {
+			t.Fatalf("the columns move:\n%s\n%s", before, now)
+		}
+	}
+	d.See("The Inn of", "row 200 of 200")
+}

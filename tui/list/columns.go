@@ -127,11 +127,14 @@ func (l *List[F, T]) chooseColumns(current int) tea.Cmd {
 	pick := screen.Pick{Title: "Show which columns?", Current: current}
 	hidden := l.hiddenColumns()
 	for _, c := range l.all[1:] {
-		mark := "[x] "
-		if slices.Contains(hidden, c.Name) {
-			mark = "[ ] "
+		option := "[ ] " + c.Name
+		if at := slices.IndexFunc(l.Columns, func(shown Column[*T]) bool { return shown.Name == c.Name }); at >= 0 {
+			option = "[x] " + c.Name
+			if why := l.table.WhyNot(at); why != "" {
+				option = "[-] " + c.Name + " (" + why + ")"
+			}
 		}
-		pick.Options = append(pick.Options, mark+c.Name)
+		pick.Options = append(pick.Options, option)
 	}
 	pick.Then = func(index int) tea.Cmd {
 		name, left := l.all[index+1].Name, slices.Clone(hidden)

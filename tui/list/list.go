@@ -383,6 +383,9 @@ func (l *List[F, T]) makeRows() {
 // Redraw makes the rows again, because something else is known of the records.
 func (l *List[F, T]) Redraw() {
 	if l.loader.Has {
+		if first, _ := l.table.Visible(); first == 0 {
+			l.table.Refit()
+		}
 		l.makeRows()
 		l.arrange()
 	}

@@ -43,6 +43,7 @@ type Table struct {
 	columns       []Column
 	rows          []Row
 	content       []int // the widest cell of each column
+	isFitted      bool  // the columns have the widths of rows
 	cursor, top   int
 	width, height int
 	sorted        int // the column that the rows are sorted by; -1 if none
@@ -61,18 +62,40 @@ func (t *Table) SetTheme(theme *theme.Theme) { t.theme = theme }
 func (t *Table) Rest(is bool) { t.isResting = is }
 
 // Forget lets the columns become as narrow as the next rows are.
-func (t *Table) Forget() { clear(t.content) }
+func (t *Table) Forget() {
+	clear(t.content)
+	t.isFitted = false
+}
 
-// SetRows replaces the rows. The cursor keeps its index as far as it can. Columns become no narrower, so that they stay
-// where they are while a list is scrolled.
+// Refit lets the columns become as wide as the next rows are.
+func (t *Table) Refit() { t.isFitted = false }
+
+// SetRows replaces the rows. The cursor keeps its index as far as it can. Columns keep the widths of the first rows, so
+// that they stay where they are while a list is scrolled; but numbers are not cut, and a column is not hidden.
 func (t *Table) SetRows(rows []Row) {
 	t.rows = rows
 	for _, row := range rows {
 		for i := range min(len(row.Cells), len(t.content)) {
-			t.content[i] = max(t.content[i], display.Width(row.Cells[i]))
+			width := display.Width(row.Cells[i])
+			if c := t.columns[i]; t.isFitted && !c.Right {
+				width = min(width, c.Min)
+			}
+			t.content[i] = max(t.content[i], width)
 		}
 	}
+	t.isFitted = t.isFitted || len(rows) > 0
 	t.SetCursor(t.cursor)
+}
+
+// WhyNot says why a column is not drawn; "" if it is, or if there are no rows yet.
+func (t *Table) WhyNot(column int) string {
+	switch {
+	case len(t.rows) == 0, t.widths()[column] > 0:
+		return ""
+	case t.content[column] == 0:
+		return "empty"
+	}
+	return "no space"
 }
 
 // Sort marks the column that the rows are sorted by with "▲" or "▼"; -1 marks none. It does not sort them.

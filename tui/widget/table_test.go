@@ -130,6 +130,48 @@ func TestSpareWidthGoesFirstToCutCells(t *testing.T) {
 	}
 }
 
+// TestColumnsKeepTheWidthsOfTheFirstRows shows longer rows, as a list does when it is scrolled. Numbers are not cut.
+func TestColumnsKeepTheWidthsOfTheFirstRows(t *testing.T) {
+	table := widget.NewTable(plain,
+		widget.Column{Name: "Perk", Min: 8, Share: 1},
+		widget.Column{Name: "City", Min: 6, Share: 1},
+		widget.Column{Name: "Note", Min: 6, Drop: 1},
+		widget.Column{Name: "Price", Min: 3, Right: true},
+	)
+	table.Resize(40, 4)
+	names := func(rows ...widget.Row) string {
+		table.SetRows(rows)
+		return strings.TrimRight(strings.Split(ansi.Strip(table.View()), "\n")[0], " ")
+	}
+	short := widget.Row{Cells: []string{"Tea", "York", "", "1"}}
+	long := widget.Row{Cells: []string{"Tea", strings.Repeat("Llanfair", 5), "", "1"}}
+	if at, why := names(short), table.WhyNot(2); strings.Contains(at, "Note") || why != "empty" {
+		t.Errorf("a column without a cell is drawn, or missing because %q: %q", why, at)
+	}
+	before := names(short)
+	if now := names(short, long); now != before {
+		t.Errorf("the columns move from %q to %q", before, now)
+	}
+	table.Refit()
+	if now := names(short, long); now == before {
+		t.Errorf("the columns are as narrow as before: %q", now)
+	}
+	table.Forget()
+	if now := names(short); now != before {
+		t.Errorf("the columns are wider than the only row: %q, not %q", now, before)
+	}
+	names(short, widget.Row{Cells: []string{"Tea", "York", "New", "123456789"}})
+	for _, want := range []string{"123456789", "New"} {
+		if view := ansi.Strip(table.View()); !strings.Contains(view, want) {
+			t.Errorf("%s is cut or missing:\n%s", want, view)
+		}
+	}
+	table.Resize(20, 4)
+	if why := table.WhyNot(2); why != "no space" {
+		t.Errorf("in a narrow window the note is missing because %q", why)
+	}
+}
+
 func TestSortedColumnIsMarkedEvenIfItsNameIsCut(t *testing.T) {
 	for name, want := range map[string]string{"Name": "   Name ▲", "A long name": "   A lo… ▲"} {
 		table := widget.NewTable(plain, widget.Column{Name: name, Min: 7})

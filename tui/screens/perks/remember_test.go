@@ -16,14 +16,18 @@ func TestOrderAndColumnsAreAsTheyWereLeft(t *testing.T) {
 		                 => newest ↓ | City
 		s                => Sort by
 		"Title\n"        => title ↑
-		C                => Show which columns? | [x] City | [x] Id
+		C                => Show which columns? | [x] City | [x] Id | [-] Distance (empty)
 		"City\n"         => [ ] City | [x] Id
 		esc              => ≠ City
+		size: 44x24
+		C                => [ ] City | [-] Id (no space) | [-] Distance (empty)
+		esc              => ≠ Show which columns?
+		size: 80x24
 		down down        => row 3 of
 		settle`)
 	again := tuitest.Start(t, server, func(o *tui.Options) { o.Memory = d.Memory })
 	again.Play(`
-		                 => title ↑ | Title | ≠ City
+		                 => title ↑ | Title | row 1 of 120 | ≠ City
 		/ "coffee\n"     => ≠ title ↑
 		F                => title ↑
 		C "City\n"       => [x] City
