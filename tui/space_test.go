@@ -13,9 +13,9 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// usedScreens are those that people see most, as they are opened with the sample data, and how many hundredths of their
+// firstScreens are those that people see most, as they are opened with the sample data, and how many hundredths of their
 // cells are used at least. The aim is 60 for each.
-var screens = []struct {
+var firstScreens = []struct {
 	name  string
 	opens string
 	least int
@@ -35,7 +35,7 @@ var screens = []struct {
 func TestTheSpaceOfScreensIsUsed(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, time.November, 23, 9, 30, 0, 0, time.UTC)) // so that dates are the same
 	server, owner := sampled(t, amounts{perks: 500, users: 1200, properties: 400, redemptions: 600, customers: 22}, clock)
-	for _, s := range usedScreens {
+	for _, s := range firstScreens {
 		t.Run(s.name, func(t *testing.T) {
 			d := tuitest.StartAs(t, server, owner.id, owner.secret, func(o *tui.Options) { o.Now = clock.Now })
 			d.Resize(120, 40)
