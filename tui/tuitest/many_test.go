@@ -169,8 +169,8 @@ func (f *fixture) scrollsToTheEnd(t *testing.T) {
 	runtime.KeepAlive(d)
 }
 
-// mostGrowth is by how many bytes the heap may grow: less than a fifth of what 100,000 rows take.
-const mostGrowth = 16 << 20
+// mostGrowth is by how many bytes the heap may grow: less than a tenth of what 100,000 rows take.
+const mostGrowth = 4 << 20
 
 // heap is how many bytes are in use.
 func heap() uint64 {
