@@ -1,6 +1,7 @@
 package tui_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -168,6 +169,23 @@ func TestTheEndAtServersThatDoNotCount(t *testing.T) {
 			o.Play("=> Offer 001 | row 1 of\n" + test.flow)
 		})
 	}
+}
+
+// TestTheEndOfRowsThatAreEqualInTheirOrder has a service that neither counts nor reverses perks of one date.
+func TestTheEndOfRowsThatAreEqualInTheirOrder(t *testing.T) {
+	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		var perks []map[string]string
+		for n := 50*(page-1) + 1; n <= min(50*page, 130); n++ {
+			perks = append(perks, map[string]string{"id": strconv.Itoa(n), "title": fmt.Sprintf("Offer %03d", n)})
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": perks})
+	}))
+	d.Play(`
+		=> Offer 001 | row 1 of
+		settle G => > Offer 100 | row 100 of 100+ | Only 100 are counted. / finds the others.
+		settle G settle => > Offer 130 | row 130 of 130`)
 }
 
 // TestTheProfileSaysWhatTheServiceLacks opens the page to switch the profile, at a server that lacks all and at perksd.
