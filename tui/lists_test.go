@@ -88,7 +88,7 @@ func TestOthersRowsAreMarkedForASecond(t *testing.T) {
 	d := tuitest.Start(t, server)
 	d.Commands = map[string]func(string){
 		"add":      func(name string) { server.ImportPerks(newest(name, 1, 0)...) },
-		"add many": func(name string) { server.ImportPerks(newest(name, 60, 0)...) },
+		"add many": func(name string) { server.ImportPerks(newest(name, 100, 0)...) },
 	}
 	d.Play(`
 		=> row 1 of 300
@@ -106,7 +106,7 @@ func TestOthersRowsAreMarkedForASecond(t *testing.T) {
 	d.Play(`
 		settle => of 302
 		add many: Coffee
-		wait: 3s => of 362
+		wait: 3s => of 402
 		settle => ≠ + Old`)
 }
 
@@ -116,7 +116,7 @@ func TestColumnsStayWhereTheyAre(t *testing.T) {
 	perks := newest("Perk", 200, time.Hour)
 	for i := range perks {
 		name := "Inn"
-		if i >= 60 {
+		if i >= 110 {
 			name = "The Inn of the Seven Long Corridors"
 		}
 		perks[i].MerchantName = &name

@@ -71,13 +71,18 @@ func (t *Table) Forget() {
 func (t *Table) Refit() { t.isFitted = false }
 
 // SetRows replaces the rows. The cursor keeps its index as far as it can. Columns keep the widths of the first rows, so
-// that they stay where they are while a list is scrolled; but numbers are not cut, and a column is not hidden.
+// that they stay where they are while a list is scrolled; but numbers are not cut, no column is hidden, and those that
+// get no share of the remaining space may need their Min.
 func (t *Table) SetRows(rows []Row) {
 	t.rows = rows
 	for _, row := range rows {
 		for i := range min(len(row.Cells), len(t.content)) {
 			width := display.Width(row.Cells[i])
-			if c := t.columns[i]; t.isFitted && !c.Right {
+			switch c := t.columns[i]; {
+			case !t.isFitted || c.Right:
+			case c.Share > 0 && t.content[i] > 0: // it has what space is left
+				continue
+			default:
 				width = min(width, c.Min)
 			}
 			t.content[i] = max(t.content[i], width)
