@@ -14,6 +14,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
+	"example.com/perks/tui/list"
 	"example.com/perks/tui/tuitest"
 )
 
@@ -42,7 +43,8 @@ func newGate(t *testing.T, server *servertest.Server) (*gate, *servertest.Server
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasSuffix(r.URL.Path, "/partners/perks") {
+	isOfList := r.URL.Query().Get("per_page") == fmt.Sprint(list.PerPage) // or else of the cities to complete
+	if strings.HasSuffix(r.URL.Path, "/partners/perks") && (isOfList || r.URL.Query().Has("city")) {
 		g.wait(r)
 	}
 	if r.Context().Err() == nil {
