@@ -120,7 +120,7 @@ endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a
 FIRST ?= 0
 .PHONY: random-steps
 random-steps: ## take a million random steps in the terminal UI, with bounded memory
-	PERKS_ENDURANCE=long PERKS_FUZZ_FIRST='$(FIRST)' go test -count=1 -v -timeout 60m -run '^TestRandomSteps$$' ./tui
+	PERKS_ENDURANCE=long PERKS_FUZZ_FIRST='$(FIRST)' go test -count=1 -v -timeout 120m -run '^TestRandomSteps$$' ./tui
 
 .PHONY: terminal
 terminal: export TMPDIR = $(shell .ci/temporary-folder)
