@@ -157,17 +157,19 @@ var networkFlows = []flow{
 
 	{"what is forbidden is told at once", func(d *fixture) {
 		redeems("ride rider-00")(d)
+		// each command clears the screen, so that the end of an earlier one is not taken for its own
 		d.logInAs("reader", api.Scopes{api.ScopePerksRead, api.ScopeRedemptionsRead})
 	}, `
-		run: perksctl profile set staff --read-only => is read-only | exited with 0
-		run: perksctl tui => find: words | read-only | row 1 of
+		run: clear; perksctl profile set staff --read-only => is read-only | exited with 0
+		run: clear; perksctl tui => find: words | read-only | row 1 of
 		4 => rider-00 | pending
 		a => Approve: not possible now. Profile staff is read-only.
 		1 => find: words
 		r => Redeem: not possible now. Profile staff is read-only.
 		ctrl+c => exited with 0 | ready>
-		run: perksctl profile set staff --read-only=false --protected => not read-only, and is protected | exited with 0
-		run: perksctl tui => find: words | protected
+		run: clear; perksctl profile set staff --read-only=false --protected => not read-only, and is protected
+		=> exited with 0 | ready>
+		run: clear; perksctl tui => find: words | protected
 		/ "zebra tour" enter => Perks 1 | Zebra tour
 		r "zoe" => ✓ can redeem
 		ctrl+s => Redeem for zoe? | Protected: type staff
@@ -175,7 +177,7 @@ var networkFlows = []flow{
 		esc esc => Discard this redemption?
 		y
 		q => exited with 0 | ready>
-		run: perksctl tui --profile reader => find: words | live | row 1 of
+		run: clear; perksctl tui --profile reader => find: words | live | row 1 of
 		r => Redeem: not possible now. It needs perks:redeem, which this client lacks.
 		ctrl+c => exited with 0 | ready>`, ""},
 

@@ -28,7 +28,7 @@ func TestWholeSession(t *testing.T) {
 		"coffee-2for1") {
 		t.Errorf("alice redeemed %s, without coffee-2for1", made)
 	}
-	w.play(`esc => /  two coffees`)
+	w.play(`esc => /  two coffees | ≠ Results for alice`)
 
 	w.sizes([2]int{60, 20}, [2]int{30, 8}, [2]int{140, 40}, [2]int{110, 32})
 
