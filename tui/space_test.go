@@ -13,8 +13,8 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// firstScreens are those that people see most, as they are opened with the sample data, and how many hundredths of their
-// cells are used at least. The aim is 60 for each.
+// firstScreens are those that people see most, as they are opened with the sample data, and how many hundredths of
+// their cells are used at least. The aim is 60 for each.
 var firstScreens = []struct {
 	name  string
 	opens string
