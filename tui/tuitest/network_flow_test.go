@@ -178,7 +178,7 @@ var networkFlows = []flow{
 		y
 		q => exited with 0 | ready>
 		run: clear; perksctl tui --profile reader => find: words | live | row 1 of
-		r => Redeem: not possible now. It needs perks:redeem, which this client lacks.
+		r => Redeem: not possible now. This client lacks the scope perks:redeem.
 		ctrl+c => exited with 0 | ready>`, ""},
 
 	{"the queue", redeems("ride rider-00", "ride rider-01", "ride rider-02"), desksDay(`

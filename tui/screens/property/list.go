@@ -42,7 +42,7 @@ func NewList(shell *screen.Shell) *List {
 				Cell: func(p *api.Property) string { return display.Line(string(p.PropertyID())) }},
 			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true},
 				Cell: func(p *api.Property) string { return display.Line(p.Title) }},
-			{Column: widget.Column{Name: "Price", Min: 8, Right: true}, Sort: "price_pw", Cell: cellOf("price_pw")},
+			{Column: widget.Column{Name: "Weekly price", Min: 8, Right: true}, Sort: "price_pw", Cell: cellOf("price_pw")},
 			{
 				Column: widget.Column{Name: "Beds", Min: 4, Right: true, Drop: 2}, Sort: "bedrooms",
 				Cell: cellOf("bedrooms"),
