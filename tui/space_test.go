@@ -25,7 +25,7 @@ var firstScreens = []struct {
 	{"redeem dialog over the list", `r => > User`, 53},
 	{"user", `2 "u-000001\n" => User u-000001`, 60},
 	{"redemptions", `4 => Redemptions 200+`, 60},
-	{"listing", `3 "1\n" => Property 1:`, 18},
+	{"listing", `3 "1\n" => Property 1:`, 25},
 }
 
 // TestTheSpaceOfScreensIsUsed counts the cells of the first screens in a window of 120x40 that are used: those with a

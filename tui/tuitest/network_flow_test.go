@@ -134,9 +134,9 @@ var networkFlows = []flow{
 		enter
 		scroll: member-120
 		refused: service: refuses connections
-		refused: pgdown => offline
+		refused: pgdown => OFFLINE
 		refused: service: works
-		refused: => live
+		refused: => ● live
 		scroll: member-500`), ""},
 
 	{"the palette finds everything", func(d *fixture) {
