@@ -2,8 +2,8 @@ package api
 
 import "math"
 
-// HeaderCentre is the header with the middle of the positions of the perks on a page, such as 52.52,13.405. It is in
-// pages of a list by city, so that clients know where the city is.
+// HeaderCentre is the header with the middle of the positions of the perks on a page, such as 52.52,13.405. The first
+// page of MaxPerPage perks of a city has it, so that clients know where the city is.
 const HeaderCentre = "X-Centre"
 
 // Point is a position in degrees.

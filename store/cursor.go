@@ -203,7 +203,7 @@ func (q PerkQuery) Page(
 		for _, farthest = range millimetres {
 			list.DistancesKM = append(list.DistancesKM, float64(farthest/1000)/1000)
 		}
-	case q.City != "":
+	case q.City != "" && q.Window.Offset() == 0 && q.Window.PerPage == api.MaxPerPage: // it costs a sixth of a page
 		points, err := positions(ids)
 		if err != nil {
 			return list, err

@@ -349,7 +349,7 @@ type List[T any] struct {
 	Next   *Cursor // after the last item, if there are more
 
 	DistancesKM []float64  // of perks from the query's position; nil without one
-	Centre      *api.Point // the middle of the perks, of a query by city without a position; nil if none has one
+	Centre      *api.Point // the middle of the first api.MaxPerPage perks of a city; nil if none has a position
 }
 
 // PerkQuery says which perks, in which order, and which page of them. Zero filters match everything, except

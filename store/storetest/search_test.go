@@ -229,9 +229,9 @@ var orderTests = []test{
 			f.equal("distances", list.DistancesKM, [][]float64{{0, 0, 1.111}, {11.119}}[page-1])
 		}
 	}},
-	{"a list by city has the middle of the perks of the page", func(f *fixture) {
+	{"the first page of 100 perks of a city has their middle", func(f *fixture) {
 		f.addPerks(perk("a", position(53.8, -1.5)), perk("b", position(54, -1.5)), perk("c", position(54.2, -1.5)),
-			perk("d"))
+			perk("d"), perk("e", func(p *store.PerkRecord) { p.City = "York" }))
 		centre := func(filter api.PerkFilter, page int64, perPage int) string {
 			list := must(f.ListPerks(f.ctx, store.PerkQuery{PerkFilter: filter,
 				Window: store.Window{Page: page, PerPage: perPage}}))(f)
@@ -241,12 +241,13 @@ var orderTests = []test{
 			return list.Centre.String()
 		}
 		leeds := api.PerkFilter{City: "LEEDS"}
-		f.equal("of all", centre(leeds, 1, 10), "54,-1.5")
-		f.equal("of two", centre(leeds, 1, 2), "53.9,-1.5")
-		f.equal("of one without a position", centre(leeds, 4, 1), "none")
-		f.equal("without a city", centre(api.PerkFilter{}, 1, 10), "none")
+		f.equal("of all", centre(leeds, 1, 100), "54,-1.5")
+		f.equal("of a shorter page", centre(leeds, 1, 10), "none")
+		f.equal("of a later page", centre(leeds, 2, 100), "none")
+		f.equal("of none with a position", centre(api.PerkFilter{City: "York"}, 1, 100), "none")
+		f.equal("without a city", centre(api.PerkFilter{}, 1, 100), "none")
 		leeds.Near = &api.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 100}
-		f.equal("of a circle", centre(leeds, 1, 10), "none")
+		f.equal("of a circle", centre(leeds, 1, 100), "none")
 	}},
 	{"distances are along great circles", func(f *fixture) {
 		for _, test := range []struct{ lat1, lng1, lat2, lng2, want float64 }{
