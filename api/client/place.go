@@ -64,7 +64,7 @@ func (c *Client) place(ctx context.Context, name string) (place, error) {
 	case err != nil:
 		return place{}, err
 	case at.name == "":
-		return place{}, &noPlace{api.Errorf(api.CodeNotFound, "No perk in %s has a position. Use near:52.52,13.405.",
+		return place{}, &noPlace{api.Errorf(api.CodeNotFound, "No perk in %s has a position. Use numbers: 52.52,13.405.",
 			name)}
 	}
 	at.found = c.Now()

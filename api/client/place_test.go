@@ -66,7 +66,7 @@ func TestPerksNearACityAndAPerk(t *testing.T) {
 	c := clientOf(t, s, s.API())
 	for _, name := range []string{"Rome", "spa", "Berln", "Bad Homburg"} {
 		_, _, err := nearest(t, c, name)
-		want := "No perk in " + name + " has a position. Use near:52.52,13.405."
+		want := "No perk in " + name + " has a position. Use numbers: 52.52,13.405."
 		if !client.IsNoPlace(err) || err.Error() != want || api.CodeOf(err) != api.CodeNotFound {
 			t.Errorf("near %s: %v", name, err)
 		}

@@ -53,7 +53,7 @@ func start(t *testing.T) *tuitest.Driver {
 // flows are sessions over 120 perks.
 var flows = map[string]string{
 	"a place is a position, a city or a perk": `
-		/ "near:wien"    => ! No perk in wien has a position. Use near:52.52,13.405.
+		/ "near:wien"    => ! No perk in wien has a position. Use numbers: 52.52,13.405.
 		enter            => No perk in wien has a position.
 		ctrl+u "near:"   => tab Berlin Wien
 		"b"              => row 1 of 2 | Coffee 001 4.4 km | Coffee 002 4.4 km | nearest ↑

@@ -42,6 +42,17 @@ func newGate(t *testing.T, server *servertest.Server) (*gate, *servertest.Server
 	return g, gated
 }
 
+// closedGate starts with a list whose further requests wait.
+func closedGate(t *testing.T) (*gate, *tuitest.Driver) {
+	t.Helper()
+	g, gated := newGate(t, serverWithPerks(t))
+	d := tuitest.Start(t, gated)
+	d.See("row 1 of 120")
+	d.Settle()
+	g.setClosed(true)
+	return g, d
+}
+
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	isOfList := r.URL.Query().Get("per_page") == fmt.Sprint(list.PerPage) // or else of the cities to complete
 	if strings.HasSuffix(r.URL.Path, "/partners/perks") && (isOfList || r.URL.Query().Has("city")) {
@@ -146,11 +157,7 @@ func TestFastTypingLeavesOneRequest(t *testing.T) {
 
 func TestInvalidFilterCancelsTheRequest(t *testing.T) {
 	t.Parallel()
-	gate, gated := newGate(t, serverWithPerks(t))
-	d := tuitest.Start(t, gated)
-	d.See("row 1 of 120")
-	d.Settle()
-	gate.setClosed(true)
+	gate, d := closedGate(t)
 	d.Press("/")
 	d.Paste("tea")
 	gate.await(d, "the request", func() bool { return len(gate.waiting) == 1 })
@@ -167,11 +174,7 @@ func TestInvalidFilterCancelsTheRequest(t *testing.T) {
 
 func TestTheNextQueryForgetsAPlaceThatIsLookedUp(t *testing.T) {
 	t.Parallel()
-	gate, gated := newGate(t, serverWithPerks(t))
-	d := tuitest.Start(t, gated)
-	d.See("row 1 of 120")
-	d.Settle()
-	gate.setClosed(true)
+	gate, d := closedGate(t)
 	d.Press("/")
 	d.Paste("near:berlin")
 	gate.await(d, "the request by city", func() bool { return slices.Contains(gate.waiting, "berlin") })
@@ -189,11 +192,7 @@ func TestTheNextQueryForgetsAPlaceThatIsLookedUp(t *testing.T) {
 
 func TestFilterChangeCancelsPreloading(t *testing.T) {
 	t.Parallel()
-	gate, gated := newGate(t, serverWithPerks(t))
-	d := tuitest.Start(t, gated)
-	d.See("row 1 of 120")
-	d.Settle()
-	gate.setClosed(true)
+	gate, d := closedGate(t)
 	d.Press("pgdown", "pgdown", "pgdown") // to the second page, and requests the third
 	gate.await(d, "the page ahead", func() bool { return len(gate.waiting) == 1 })
 	d.Press("/")
