@@ -58,6 +58,7 @@ type random struct{ *rand.Rand }
 const (
 	perkStream uint64 = iota << 56
 	propertyStream
+	redemptionStream
 )
 
 func (d Data) random(stream uint64, i int64) random {
@@ -82,6 +83,22 @@ func maybe[T any](r random, nilPercent int, value T) *T {
 		return nil
 	}
 	return &value
+}
+
+// paragraphs has between one and all of the sentences, each once, four in a paragraph.
+func (r random) paragraphs(sentences []string) string {
+	var text strings.Builder
+	for n, i := range r.Perm(len(sentences))[:r.between(1, len(sentences))] {
+		switch {
+		case n == 0:
+		case n%4 == 0:
+			text.WriteString("\n\n")
+		default:
+			text.WriteString(" ")
+		}
+		text.WriteString(sentences[i])
+	}
+	return text.String()
 }
 
 // near returns a point a few kilometres from the centre of the city, mostly less than five, to a metre.
@@ -218,7 +235,7 @@ func (d Data) property(id int64) api.Property {
 	p := api.Property{
 		ID:          id,
 		Title:       fmt.Sprintf("%s %s %s", pick(random, words.HomeQualities), home, pick(random, words.HomePlaces)),
-		Description: fmt.Sprintf("A %s in %s. %s", home, city.Name, pick(random, words.HomeRemarks)),
+		Description: fmt.Sprintf("A %s in %s. %s", home, city.Name, random.paragraphs(words.HomeRemarks)),
 		Address:     fmt.Sprintf("%d %s", random.between(1, 180), pick(random, words.Streets)),
 		City:        city.Name,
 		Postcode:    strconv.Itoa(random.between(10000, 99999)),
@@ -254,7 +271,8 @@ type Redemption struct {
 }
 
 // Redemptions returns n redemptions that a client made up to now, of the first perks and users: most are approved, some
-// are pending, rejected or voided. It leaves alice, bob and limited stock alone.
+// are pending, rejected or voided. Some perks and users have far more than others, and nobody redeems a perk twice, so
+// there are fewer where perks or users are few. It leaves alice, bob and limited stock alone.
 func (d Data) Redemptions(n, perks, users int64, client string, now time.Time) (made []Redemption) {
 	var approved, manual []string
 	const days = 60
@@ -271,6 +289,7 @@ func (d Data) Redemptions(n, perks, users int64, client string, now time.Time) (
 			approved = append(approved, perk.ID)
 		}
 	}
+	redeemed := map[[2]string]bool{} // by perk and user
 	for i := range n {
 		r := Redemption{Status: api.StatusApproved}
 		of := approved
@@ -282,12 +301,13 @@ func (d Data) Redemptions(n, perks, users int64, client string, now time.Time) (
 		case 6:
 			r.Status, r.Reason = api.StatusVoided, "The customer cancelled."
 		}
-		if len(of) == 0 || users <= 2 {
-			return made
+		perk, user := d.random(redemptionStream, i).pair(of, users-2, redeemed)
+		if perk == "" {
+			continue
 		}
 		r.Attempt = store.RedeemAttempt{
 			ID:     uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "sample %d %d", d.Seed, i)).String(),
-			PerkID: of[i/10%int64(len(of))], UserID: fmt.Sprintf("u-%06d", i%(users-2)+1), ClientID: client,
+			PerkID: perk, UserID: user, ClientID: client,
 			Metadata: fmt.Appendf(nil, `{"ticket":%d}`, 4000+i),
 			At:       now.Add(-time.Duration(i) * apart).Truncate(time.Second),
 		}
@@ -295,3 +315,22 @@ func (d Data) Redemptions(n, perks, users int64, client string, now time.Time) (
 	}
 	return made
 }
+
+// pair picks a perk and one of the generated users that has not redeemed it, which it notes; "" if there is none.
+func (r random) pair(perks []string, users int64, redeemed map[[2]string]bool) (perk, user string) {
+	firstPerk, firstUser := r.popular(int64(len(perks))), r.popular(users)
+	for k := range max(0, users) {
+		user = fmt.Sprintf("u-%06d", (firstUser+k)%users+1)
+		for i := range perks {
+			perk = perks[(firstPerk+int64(i))%int64(len(perks))]
+			if of := [2]string{perk, user}; !redeemed[of] {
+				redeemed[of] = true
+				return perk, user
+			}
+		}
+	}
+	return "", ""
+}
+
+// popular returns a number below n: half of them are in its first eighth.
+func (r random) popular(n int64) int64 { return int64(float64(n) * math.Pow(r.Float64(), 3)) }
