@@ -47,11 +47,12 @@ func (a *App) space() (top, height int) {
 // widthForMargin is the width from which a blank separates text from the border around it.
 const widthForMargin = 60
 
-// The least window in which a card leaves the screen below it in view, and the greatest width of a card.
+// The least window in which a card leaves the screen below it in view, and the widths of a card.
 const (
 	widthForCard  = 60
 	heightForCard = 16
 	maxCard       = 90
+	narrowCard    = 64 // with labels beside what is typed
 )
 
 // frame is where a screen with its border is in the body, and how far its inside is from the corner of that.
@@ -67,6 +68,11 @@ func (a *App) frame(s screen.Screen) frame {
 		f.width = min(a.width-6, maxCard)
 		f.height = min(card.Lines(f.width-4)+2, height-2)
 		f.left, f.top = (a.width-f.width)/2, min(height/6, height-f.height)
+		if below, is := a.below(s).(screen.CardHolder); is && below.CardTop() > 0 {
+			f.width = min(max(a.width/2, narrowCard), f.width)
+			f.height = min(card.Lines(f.width-4)+2, height-2)
+			f.left, f.top = a.width-f.width-2, min(below.CardTop()+1, height-f.height)
+		}
 	}
 	f.marginY = widget.Corner(f.width, f.height)
 	if f.marginX = f.marginY; f.marginX > 0 && a.width >= widthForMargin {

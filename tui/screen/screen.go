@@ -59,6 +59,12 @@ type Card interface {
 	Lines(width int) int
 }
 
+// CardHolder is a Screen on which a card hides least if it begins at a line, and is at the right.
+type CardHolder interface {
+	// CardTop returns that line; 0 for none.
+	CardTop() int
+}
+
 // ReadAtOnce is how many rows or choices of a list AccessibleText has.
 const ReadAtOnce = 10
 

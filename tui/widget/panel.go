@@ -142,10 +142,9 @@ func (b Bar) At(row, height int) (first int) {
 // Beside puts two views of one height side by side; left is leftWidth wide.
 func Beside(left string, leftWidth int, right string) string {
 	lines, others := strings.Split(left, "\n"), strings.Split(right, "\n")
-	for i := range lines {
-		if i < len(others) {
-			lines[i] = display.Pad(lines[i], leftWidth) + others[i]
-		}
+	lines = append(lines, make([]string, max(0, len(others)-len(lines)))...)
+	for i, other := range others {
+		lines[i] = display.Pad(lines[i], leftWidth) + other
 	}
 	return strings.Join(lines, "\n")
 }

@@ -242,8 +242,8 @@ var fakeFlows = map[string]string{
 
 	"the preview needs a wide window": `
 		v                => Preview on/off: not possible now. The window is too narrow: 120 columns needed.
-		size: 120x40     => About | Two coffees for the | Id perk-0000001
-		j                => Id perk-0000002
+		size: 120x40     => About | Two coffees for the | ─ Perk number 1 ─
+		j                => ─ Perk number 2 ─
 		v                => ≠ About`,
 }
 
@@ -454,7 +454,9 @@ func TestLongPreviewScrolls(t *testing.T) {
 		}
 	}
 	d.Play(`J J J => On weekdays only. | Not on holidays. | Updated`)
-	d.Send(tea.MouseMsg{X: 100, Y: 10, Button: tea.MouseButtonWheelUp, Action: tea.MouseActionPress})
+	for range 2 {
+		d.Send(tea.MouseMsg{X: 100, Y: 10, Button: tea.MouseButtonWheelUp, Action: tea.MouseActionPress})
+	}
 	d.Play("=> ≠ Updated\n" + strings.Repeat("K\n", 20) + `
 		                 => A long text | Line 1.
 		j                => All of it.`)

@@ -51,9 +51,11 @@ func newMade(shell *screen.Shell, perkID string) *made {
 			list.Status,
 			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 1},
 				Cell: func(r record) string { return screen.Optional(r.Reason) }},
-			{Column: widget.Column{Name: "Client", Min: 10, Share: 1, Drop: 2},
+			{Column: widget.Column{Name: "Metadata", Min: 12, Share: 2, Drop: 2},
+				Cell: func(r record) string { return screen.MetadataSummary(r.Metadata) }},
+			{Column: widget.Column{Name: "Client", Min: 10, Share: 1, Drop: 3},
 				Cell: func(r record) string { return display.Line(r.ClientID) }},
-			{Column: widget.Column{Name: "Id", Min: 12, Share: 1, Drop: 3},
+			{Column: widget.Column{Name: "Id", Min: 12, Share: 1, Drop: 4},
 				Cell: func(r record) string { return display.Line(r.ID) }},
 		},
 	})

@@ -64,6 +64,20 @@ func TestTheRedemptionsOfAPerkFollowWhatOthersRedeem(t *testing.T) {
 	d.See("Redemptions 3", "carol ◐ pending", "Stock 5, 3 held")
 }
 
+// The facts stay above the form, and beside it for whom the perk was redeemed, also once another has been.
+func TestAPerkIsRedeemedOnItsPage(t *testing.T) {
+	server := redeemed(t)
+	server.ImportUsers("carol")
+	d := tuitest.Start(t, server)
+	d.Settle()
+	d.Open(screen.ToPerk{ID: "spa"})
+	d.Play(`
+		size: 120x40     => Stock 5, 2 held | bob ◐ pending
+		r "carol"        => Stock 5, 2 held | bob ◐ pending | alice ◐ pending | > User carol | can redeem
+		ctrl+s y         => Waiting for approval | Stock 5, 3 held | carol ◐ pending | bob ◐ pending
+		esc              => Redemptions 3`)
+}
+
 func TestAPerkHasNoRedemptionsForAClientThatMayReadNone(t *testing.T) {
 	server := redeemed(t)
 	id, secret := server.Client(api.ScopePerksRead)

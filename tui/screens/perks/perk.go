@@ -9,6 +9,7 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -101,6 +102,10 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Reconnected, screen.Changed:
 		cmd = s.Init()
+	case screen.Redeemed:
+		if msg.PerkID == s.ID {
+			cmd = s.Init()
+		}
 	case screen.Revealed:
 		return s.reload()
 	case screen.Mouse:
@@ -340,6 +345,12 @@ func (s *Detail) View() string {
 	return display.Crop(strings.Join(lines, "\n"), s.Width, s.Height)
 }
 
+// CardTop leaves the facts in view, and of each redemption when it was made, for whom, and what became of it.
+func (s *Detail) CardTop() int {
+	s.layOut()
+	return max(0, s.madeTop)
+}
+
 // heightForStatus is the least height with a status line.
 const heightForStatus = 4
 
@@ -380,37 +391,57 @@ func (s *Detail) layOut() (problem []string) {
 	return problem
 }
 
-// drawFacts draws the perk: first what it is and whether it is valid, then the rest, in a wide window beside the texts.
+// drawFacts draws the perk: first what it is and whether it is valid, then the rest, in a wide window in columns.
 func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
 	look, width := of.theme, of.width
-	lines := widget.Wrapped(look.Strong, display.Line(perk.Title), width)
-	if perk.DiscountText != nil {
-		lines = append(lines, widget.Wrapped(look.Accent, display.Line(*perk.DiscountText), width)...)
-	}
 	style := *look.In([...]theme.Tone{
 		screen.Running: theme.Good, screen.NotStarted: theme.Warning, screen.Expired: theme.Bad,
 	}[screen.PhaseOf(perk, s.Shell.Now())])
-	lines = append(lines, widget.Wrapped(style, of.validity, width)...)
+	type part struct {
+		style lipgloss.Style
+		text  string
+	}
+	parts := []part{{look.Strong, display.Line(perk.Title)}, {look.Accent, screen.Optional(perk.DiscountText)},
+		{style, of.validity}}
+	var line string
+	var lines []string
+	for _, p := range slices.DeleteFunc(parts, func(p part) bool { return p.text == "" }) {
+		line = widget.Joined("   ", line, p.style.Render(p.text))
+		lines = append(lines, widget.Wrapped(p.style, p.text, width)...)
+	}
+	if width >= widthForColumns && display.Width(line) <= width {
+		lines = []string{line}
+	}
 	lines = append(lines, "")
 	facts := s.pairs(perk)[2:]
 	if width < widthForColumns {
 		return append(lines, widget.Pairs(look, width, facts)...)
 	}
-	left := width * 3 / 5
+	drawn := inColumns(look, width, width*3/5, 1, facts)
+	if width >= leastTexts+2*leastPairs {
+		if narrow := inColumns(look, width, width/3, 2, facts); len(narrow) < len(drawn) {
+			drawn = narrow
+		}
+	}
+	return append(lines, drawn...)
+}
+
+// inColumns draws the texts, and beside them the other facts in some columns.
+func inColumns(look *theme.Theme, width, left, columns int, facts []widget.Pair) []string {
 	var texts []string
-	rest := slices.DeleteFunc(facts, func(fact widget.Pair) bool {
+	rest := slices.DeleteFunc(slices.Clone(facts), func(fact widget.Pair) bool {
 		if fact.IsText {
 			texts = append(texts, look.Heading.Render(fact.Label))
 			texts = append(append(texts, widget.Wrapped(look.Text, fact.Value, left-4)...), "")
 		}
 		return fact.IsText
 	})
-	pairs := widget.Pairs(look, width-left, rest)
-	for len(texts) < len(pairs) {
-		texts = append(texts, "")
+	drawn, share := strings.Join(texts, "\n"), (width-left)/columns
+	for part := range slices.Chunk(rest, (len(rest)+columns-1)/columns) {
+		drawn = widget.Beside(drawn, left, strings.Join(widget.Pairs(look, share-1, part), "\n"))
+		left += share
 	}
-	return append(lines, strings.Split(widget.Beside(strings.Join(texts, "\n"), left, strings.Join(pairs, "\n")),
-		"\n")...)
+	return strings.Split(drawn, "\n")
 }
 
 // notes are messages above the facts.
@@ -436,8 +467,12 @@ func (s *Detail) pairs(perk *api.Perk) []widget.Pair {
 	return slices.Insert(facts, slices.IndexFunc(facts, func(fact widget.Pair) bool { return fact.IsText }), own...)
 }
 
-// widthForColumns is the least width with the texts beside everything else.
-const widthForColumns = 96
+const (
+	// widthForColumns is the least width with the texts beside everything else.
+	widthForColumns = 96
+	// Beside texts of the least width, two columns of facts do not wrap what is short.
+	leastTexts, leastPairs = 38, 39
+)
 
 // statusLine says how old the facts are, and how many lines are hidden.
 func (s *Detail) statusLine() string {

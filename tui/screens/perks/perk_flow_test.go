@@ -105,8 +105,7 @@ func TestForeignReplySaysNothingAboutThePerk(t *testing.T) {
 		"Check its address. R retries.")
 }
 
-// TestWideWindowShowsTextsBesideFacts shows a perk at 80 and 120 columns: only the wide one has the id beside the
-// terms.
+// TestWideWindowShowsTextsBesideFacts shows a perk in windows that are wider and wider.
 func TestWideWindowShowsTextsBesideFacts(t *testing.T) {
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Coffee", City: "Bath",
@@ -117,7 +116,8 @@ func TestWideWindowShowsTextsBesideFacts(t *testing.T) {
 	for _, test := range []struct {
 		width int
 		row   string
-	}{{80, "About Two cups."}, {120, "About Merchant none"}, {200, "About Merchant none"}} {
+	}{{80, "About Two cups."}, {110, "About Merchant none"}, {120, "About Merchant none Valid from any time"},
+		{200, "About Merchant none Valid from any time"}} {
 		d.Resize(test.width, 40)
 		d.See("Two cups.", "Terms", "Not on Sundays.", "Id coffee", "City Bath")
 		if !slices.ContainsFunc(strings.Split(d.Screen(), "\n"), func(line string) bool {
