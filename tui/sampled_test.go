@@ -1,7 +1,6 @@
 package tui_test
 
 import (
-	"cmp"
 	"testing"
 
 	"github.com/google/uuid"
@@ -13,8 +12,8 @@ import (
 	"example.com/perks/store"
 )
 
-// amounts is how much sample data there is. The redemptions are of the first customers, or of all users if that is 0.
-type amounts struct{ perks, users, properties, redemptions, customers int64 }
+// amounts is how much sample data there is.
+type amounts struct{ perks, users, properties, redemptions int64 }
 
 // sampled starts a service with the sample data of perksd demo-data, of the day that the clock shows.
 func sampled(t *testing.T, of amounts, clock *servertest.Clock) (*servertest.Server, account) {
@@ -33,8 +32,7 @@ func sampled(t *testing.T, of amounts, clock *servertest.Clock) (*servertest.Ser
 	do(server.Live.ImportProperties(t.Context(), data.Properties(of.properties, id), store.Operator, now))
 	var group errgroup.Group
 	group.SetLimit(64)
-	const perks = 500 // of which there are redemptions: enough for each user to have any number
-	for _, r := range data.Redemptions(of.redemptions, min(of.perks, perks), cmp.Or(of.customers, of.users), id, now) {
+	for _, r := range data.Redemptions(of.redemptions, of.perks, of.users, id, now) {
 		group.Go(func() error {
 			result, err := server.Live.Redeem(t.Context(), r.Attempt)
 			if api.CodeOf(err) == api.CodeAlreadyRedeemed {

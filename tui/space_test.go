@@ -14,18 +14,18 @@ import (
 )
 
 // firstScreens are those that people see most, as they are opened with the sample data, and how many hundredths of
-// their cells are used at least. The aim is 60 for each.
+// their cells are used at least. The aim is 60 for each; a listing has twelve facts, a text and few changes.
 var firstScreens = []struct {
 	name  string
 	opens string
 	least int
 }{
-	{"list of perks", `=> row 1 of`, 56},
-	{"perk", `4 settle P => Perk`, 32},
-	{"redeem dialog over the list", `r => > User`, 53},
-	{"user", `2 "u-000001\n" => User u-000001`, 60},
-	{"redemptions", `4 => Redemptions 200+`, 60},
-	{"listing", `3 "1\n" => Property 1:`, 25},
+	{"list of perks", `=> row 1 of`, 65},
+	{"perk", `4 settle P => Perk`, 69},
+	{"redeem dialog over the list", `r => > User`, 60},
+	{"user", `2 "u-000001\n" => User u-000001`, 79},
+	{"redemptions", `4 => Redemptions 200+`, 67},
+	{"listing", `3 "7\n" => Property 7:`, 47},
 }
 
 // TestTheSpaceOfScreensIsUsed counts the cells of the first screens in a window of 120x40 that are used: those with a
@@ -34,7 +34,7 @@ var firstScreens = []struct {
 // them. No text may be cut while the cells behind it are empty in all rows.
 func TestTheSpaceOfScreensIsUsed(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, time.November, 23, 9, 30, 0, 0, time.UTC)) // so that dates are the same
-	server, owner := sampled(t, amounts{perks: 500, users: 1200, properties: 400, redemptions: 600, customers: 22}, clock)
+	server, owner := sampled(t, amounts{perks: 500, users: 1200, properties: 400, redemptions: 600}, clock)
 	for _, s := range firstScreens {
 		t.Run(s.name, func(t *testing.T) {
 			d := tuitest.StartAs(t, server, owner.id, owner.secret, func(o *tui.Options) { o.Now = clock.Now })

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	leastTable   = 80 // beside a preview: it has no fewer columns than without one in a narrow window
-	leastPreview = 40
+	leastTable   = 90 // beside a preview: it has all columns that fit a narrow window, and one more
+	leastPreview = 30
 	// previewFrom is the least width with a preview.
 	previewFrom = leastTable + leastPreview
 	goodPreview = 46 // beside long cells

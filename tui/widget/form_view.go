@@ -47,13 +47,13 @@ func (f *Form) View(width, height int) string {
 	return scroll.View()
 }
 
-// Lines returns how many lines the fields fill at a width, with a window's height for long texts to grow into.
-func (f *Form) Lines(width int) (lines int) {
+// Lines returns how many lines the fields fill at a width, with so many for long texts to grow into.
+func (f *Form) Lines(width, within int) (lines int) {
 	tops := make([]int, len(f.entries)) // what is seen of long texts is not as in the window
 	for i, e := range f.entries {
 		tops[i] = e.editor.top
 	}
-	for _, row := range f.rows(width, 24) {
+	for _, row := range f.rows(width, within) {
 		lines += heightOf(row)
 	}
 	for i, e := range f.entries {
@@ -139,7 +139,8 @@ type formLayout struct {
 	indent        int // of what is typed
 }
 
-// layout decides which fields are beside each other. All columns of a row are as wide as each other.
+// layout decides which fields are beside each other. All columns of a row are as wide as each other, but for the first
+// of two texts, which is twice as wide as the other.
 func (f *Form) layout(width, height int) (rows [][]cell) {
 	l := formLayout{width: width, height: height, indent: 2}
 	if width < 8 {
@@ -165,6 +166,9 @@ func (f *Form) layout(width, height int) (rows [][]cell) {
 			var row []cell
 			for i := first; i < min(first+columns, end); i++ {
 				c := cell{index: i, span: width / columns, formLayout: l}
+				if columns == 2 && f.entries[first].Kind == Text && end == first+2 {
+					c.span = width * (2 + first - i) / 3
+				}
 				if columns > 1 {
 					c.width = c.span - 2
 				}

@@ -249,7 +249,7 @@ var flows = map[string]string{
 		settle
 		service: works
 		others: {"title":"New"}
-		wait: 3s         => Title New | ≠ min ago`,
+		wait: 3s         => Title New | ≠ Last loaded`,
 
 	// Logins
 

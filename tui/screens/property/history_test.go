@@ -18,7 +18,7 @@ var pastFlows = map[string]string{
 		got: POST restore
 		stored: {"title":"Bright flat"}
 		settle h         => History 3 | restored | Mine → Bright flat
-		h                => > Title Bright flat | ≠ restored
+		h                => > Title Bright flat | tab changes
 		z                => Undo this in property 42? | - Bright flat | + Mine
 		ctrl+s           => Undone in property 42: title.
 		stored: {"title":"Mine"}`,
@@ -36,7 +36,7 @@ var pastFlows = map[string]string{
 		stored: {"title":"Bright flat"}
 		click: > Title   => tab changes | enter edit
 		click: updated   => tab listing
-		size: 80x24      => History 3 | ≠ Title:
+		size: 80x20      => History 3 | ≠ Title:
 		tab              => > Title | ≠ History 3`,
 
 	"a version that is there is not restored": `

@@ -18,7 +18,7 @@ type past struct {
 }
 
 // leastPast is the least height of the list.
-const leastPast = 6
+const leastPast = 7
 
 func newPast(of *Screen) *past {
 	p := &past{History: of.NewHistory(), of: of, top: -1}

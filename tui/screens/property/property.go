@@ -208,7 +208,8 @@ func (s *Screen) View() string {
 		}
 		form = s.form()
 	}
-	left := s.past.layOut(s.Width, s.Height, form.Lines(s.Width)+2) // with the status, and a line between
+	const around = 2 // the status, and a line between
+	left := s.past.layOut(s.Width, s.Height, form.Lines(s.Width, s.Height-leastPast-around)+around)
 	var parts []string
 	if left > 0 {
 		parts = append(parts, s.ViewForm(form, left))

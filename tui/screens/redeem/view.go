@@ -93,7 +93,7 @@ func (s *Screen) destined() line { return styled(s.shell.Theme.Muted, 0, "At "+d
 // formHeight returns how many lines the form has, with one for the verdict.
 func (s *Screen) formHeight(width int) int {
 	s.fields.SetNote(userField, cmp.Or(s.advice(), " "))
-	return s.fields.Lines(width)
+	return s.fields.Lines(width, unbounded)
 }
 
 // mouse scrolls with the wheel, and chooses the field or the result that is clicked.
