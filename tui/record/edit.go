@@ -58,11 +58,15 @@ func (k *Kind[I, R, P]) newEdit(shell *screen.Shell, of *operation.Edit[I, R, P]
 	return &edit[I, R, P]{Edit: of, kind: k, profile: shell.Account.Profile, compared: compared}
 }
 
-// openForm opens the form of an edit, with the keyboard in a field.
+// openForm opens the form of an edit, with the keyboard in a field. A number is selected, as people replace those, but
+// not one that a draft has.
 func (s *Editor[I, R, P]) openForm(of *operation.Edit[I, R, P], field string) {
 	s.edit, s.Notes = s.Kind.newEdit(s.Shell, of), nil
 	s.edit.buildForm(s.Shell.Theme)
 	s.edit.form.FocusOnName(field)
+	if isNumber(s.Kind.field(field)) && !slices.Contains(s.edit.form.Changed(), field) {
+		s.edit.form.Select()
+	}
 	s.turn()
 }
 

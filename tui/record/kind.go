@@ -114,6 +114,8 @@ func Displayed(f api.Field, text string) string {
 
 const widthOfNumber = 16
 
+func isNumber(f api.Field) bool { return f.Kind == api.PriceField || f.Kind == api.NumberField }
+
 // ToRead returns a record to read, with the fields where the form to edit it has them.
 func (k *Kind[I, R, P]) ToRead(look *theme.Theme, text func(api.Field) string) *widget.Form {
 	form := widget.NewForm(look)
@@ -142,7 +144,7 @@ func (k *Kind[I, R, P]) formFields() (fields []widget.Field) {
 		if f.Kind == api.ListField {
 			field.Hint = "one per line, " + field.Hint
 		}
-		if f.Kind == api.PriceField || f.Kind == api.NumberField {
+		if isNumber(f) {
 			field.Width = widthOfNumber
 		}
 		fields = append(fields, field)

@@ -28,7 +28,7 @@ type Theme struct {
 	Match    lipgloss.Style // the part of a text that was searched for
 	Input    lipgloss.Style // a field to type in; underline it if it has no background
 	Editing  lipgloss.Style // the one that has the keyboard
-	Cursor   lipgloss.Style // the character at which text is typed; without colours draw a mark instead
+	Cursor   lipgloss.Style // where text is typed, or what it replaces; without colours draw a mark too
 	Key      lipgloss.Style // keys in hints
 	Good     lipgloss.Style
 	Warn     lipgloss.Style

@@ -24,7 +24,8 @@ type editor struct {
 
 	characters []character
 	cursor     int
-	overflow   int // how many code points of what was typed or pasted last did not fit
+	selected   bool // all of them, with the cursor behind: what is typed replaces them
+	overflow   int  // how many code points of what was typed or pasted last did not fit
 
 	text  string // what the characters say together; "" and !known until asked for
 	known bool
@@ -76,7 +77,13 @@ func characters(text string) []character {
 }
 
 func (e *editor) changed() {
-	e.known, e.rows, e.goalColumn = false, nil, -1
+	e.known, e.rows, e.goalColumn, e.selected = false, nil, -1, false
+}
+
+// selectAll selects a line that is seen.
+func (e *editor) selectAll() {
+	e.move(len(e.characters))
+	e.selected = !e.multiline && !e.masked && len(e.characters) > 0
 }
 
 func (e *editor) value() string {
@@ -94,10 +101,16 @@ func joined(characters []character) string {
 	return text.String()
 }
 
-// insert inserts text before the cursor, as much as fits.
+// insert inserts text before the cursor or instead of what is selected, as much as fits.
 func (e *editor) insert(typed []rune, pasted bool) {
-	space := maxTyped - utf8.RuneCountInString(e.value())
+	space := maxTyped
+	if !e.selected {
+		space -= utf8.RuneCountInString(e.value())
+	}
 	text, rest := e.fitting(typed, space, pasted)
+	if e.selected && text != "" {
+		e.remove(0, len(e.characters))
+	}
 	e.overflow = rest
 	if text == "" {
 		return
@@ -134,8 +147,12 @@ func (e *editor) fitting(typed []rune, space int, pasted bool) (text string, res
 	return string(out[:fits]), len(out) - fits + len(typed)
 }
 
+// remove removes characters, or those that are selected instead.
 func (e *editor) remove(from, to int) {
 	from, to = max(0, from), min(to, len(e.characters))
+	if e.selected {
+		from, to = 0, len(e.characters)
+	}
 	if from >= to {
 		return
 	}
@@ -149,7 +166,7 @@ func (e *editor) move(to int) {
 	if e.masked {
 		return
 	}
-	e.cursor, e.goalColumn = max(0, min(to, len(e.characters))), -1
+	e.cursor, e.goalColumn, e.selected = max(0, min(to, len(e.characters))), -1, false
 }
 
 // from moves left, or right with a step of 1, past characters that are wanted.
@@ -179,7 +196,7 @@ func isBlank(character string) bool { return strings.TrimSpace(character) == "" 
 // press handles a key, and tells whether the text changed. The keys are those of shells, except ctrl+k, ctrl+p, ctrl+s
 // and ctrl+z, which are actions, as ctrl+e is where an editor can be opened.
 func (e *editor) press(key tea.KeyMsg) (edited bool) {
-	before := len(e.value())
+	before := e.value()
 	switch name := key.String(); {
 	case key.Type == tea.KeySpace && !key.Alt:
 		e.insert([]rune{' '}, key.Paste)
@@ -189,7 +206,7 @@ func (e *editor) press(key tea.KeyMsg) (edited bool) {
 		e.erase(name)
 		e.moveCursor(name)
 	}
-	return len(e.value()) != before
+	return e.value() != before
 }
 
 // erase handles the keys that change the text.
@@ -216,7 +233,11 @@ func (e *editor) erase(key string) {
 func (e *editor) moveCursor(key string) {
 	switch key {
 	case "left", "ctrl+b":
-		e.move(e.cursor - 1)
+		to := e.cursor - 1
+		if e.selected { // to the start, as right goes to the end
+			to = 0
+		}
+		e.move(to)
 	case "right", "ctrl+f":
 		e.move(e.cursor + 1)
 	case "ctrl+left", "alt+left", "alt+b":
@@ -365,7 +386,11 @@ func (e *editor) viewLine(theme *theme.Theme, width int, focused bool) string {
 	if end < len(e.characters) {
 		tail, end = "…", e.fits(e.left, space-1)
 	}
-	line := style.Render(lead) + drawRow(theme, style, e.characters[e.left:end], e.cursor-e.left) + style.Render(tail)
+	text := e.characters[e.left:end]
+	line := style.Render(lead) + drawRow(theme, style, text, e.cursor-e.left) + style.Render(tail)
+	if e.selected {
+		line = style.Render(lead) + e.drawSelected(theme, text, width)
+	}
 	if rest := e.rest; rest != "" && e.cursor == len(e.characters) {
 		if !theme.Colours() {
 			rest = "(" + rest + ")"
@@ -394,8 +419,11 @@ func inField(theme *theme.Theme, style lipgloss.Style, row string, width int) st
 	return row
 }
 
-// underlined underlines a text that may have styles. A style of lipgloss would split its characters.
-func underlined(text string) string { return "\x1b[4m" + text + "\x1b[24m" }
+// underlined underlines a text that may have styles, also behind their ends. A style of lipgloss would split its
+// characters.
+func underlined(text string) string {
+	return "\x1b[4m" + strings.ReplaceAll(text, "\x1b[0m", "\x1b[0;4m") + "\x1b[24m"
+}
 
 // scroll moves the visible part to the cursor, with a cell for an ellipsis at either side.
 func (e *editor) scroll(width int) {
@@ -473,6 +501,19 @@ func drawRow(theme *theme.Theme, style lipgloss.Style, row []character, cursor i
 		under, after = shown(row[cursor:cursor+1]), shown(row[cursor+1:])
 	}
 	return style.Render(before) + theme.Cursor.Render(under) + style.Render(after)
+}
+
+// drawSelected draws the end of what is selected, and the cursor behind it. Without colours a caret is at both ends, if
+// all of it fits.
+func (e *editor) drawSelected(theme *theme.Theme, end []character, width int) string {
+	switch text := shown(end); {
+	case theme.Colours():
+		return theme.Cursor.Render(text + " ")
+	case cells(e.characters)+2 <= width:
+		return caret + theme.Cursor.Render(text) + caret
+	default:
+		return theme.Cursor.Render(text) + caret
+	}
 }
 
 // shown draws a tab as one cell.

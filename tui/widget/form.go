@@ -186,8 +186,20 @@ func (f *Form) Focus() string {
 	return f.entries[f.focus].Name
 }
 
-// FocusIndex moves the focus to a field by its index.
-func (f *Form) FocusIndex(index int) { f.focus = max(0, min(index, len(f.entries)-1)) }
+// FocusIndex moves the focus to a field by its index. Nothing is selected any more.
+func (f *Form) FocusIndex(index int) {
+	f.focus = max(0, min(index, len(f.entries)-1))
+	for _, e := range f.entries {
+		e.editor.selected = false
+	}
+}
+
+// Select selects the text of the focused field, if that is a line that is seen: what is typed replaces it.
+func (f *Form) Select() {
+	if len(f.entries) > 0 {
+		f.entries[f.focus].editor.selectAll()
+	}
+}
 
 // Do moves to the next or previous field, and tells whether the action was that.
 func (f *Form) Do(id actions.ID) bool {

@@ -43,6 +43,8 @@ func TestRandomKeysInAForm(t *testing.T) {
 		case key < 88:
 			form.Set(form.Focus(), hard[random.IntN(len(hard))])
 			before = form.Value(form.Focus())
+		case key < 89:
+			form.Select()
 		case key < 90:
 			form.Takes([]string{"up", "down"}[key%2])
 		}

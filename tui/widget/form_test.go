@@ -87,6 +87,79 @@ func TestEditingALine(t *testing.T) {
 	}
 }
 
+// TestSelectedTextIsReplaced presses each class of keys at a price that is selected, and types a 7 then.
+func TestSelectedTextIsReplaced(t *testing.T) {
+	for want, keys := range map[string][]string{
+		"7":        {"", "backspace", "ctrl+h", "delete", "ctrl+d", "ctrl+w", "alt+backspace", "alt+d", "alt+delete", "ctrl+u"},
+		"7395.00":  {"left", "ctrl+b", "home", "ctrl+a", "ctrl+home"},
+		"395.007":  {"right", "ctrl+f", "end", "ctrl+e", "ctrl+end", "ctrl+right", "alt+f", "tab shift+tab", "click"},
+		" 7":       {" "},
+		"410.507":  {"410.50"},
+		"12 70.57": {"paste: 12\r\n70.5\n"},
+	} {
+		for _, key := range keys {
+			form := widget.NewForm(plain, widget.Field{Name: "price", Value: "395.00"}, widget.Field{Name: "city"})
+			form.Select()
+			text, isPasted := strings.CutPrefix(key, "paste: ")
+			_, edited := form.Update(nil)
+			switch key {
+			case "":
+			case "click":
+				form.FocusIndex(0)
+			case "tab shift+tab":
+				form.Do(actions.NextField)
+				form.Do(actions.PreviousField)
+			case " ", "410.50":
+				_, edited = form.Update(typed(key))
+			default:
+				if msg := pasted(text); isPasted {
+					_, edited = form.Update(msg)
+				} else {
+					_, edited = form.Update(named(t, key))
+				}
+			}
+			if changed := form.Value("price") != "395.00"; edited != changed {
+				t.Errorf("%q gave %q, and edited is %t", key, form.Value("price"), edited)
+			}
+			form.Update(typed("7"))
+			if got := form.Value("price"); got != want {
+				t.Errorf("%q and a 7 gave %q, want %q", key, got, want)
+			}
+		}
+	}
+}
+
+// TestKeysThatDoNothingKeepTheSelection presses keys that do nothing in a line.
+func TestKeysThatDoNothingKeepTheSelection(t *testing.T) {
+	form := one(widget.Field{Value: "395.00"})
+	form.Select()
+	press(t, form, "enter", "ctrl+j", "up", "down", "pgup", "pgdown", "ctrl+s", "ctrl+t", "esc", "alt+x")
+	form.Update(pasted("\x00\n"))
+	if got := form.Value("field"); got != "395.00" {
+		t.Errorf("they gave %q", got)
+	}
+	form.Update(typed("395.00"))
+	if got := form.Value("field"); got != "395.00" {
+		t.Errorf("typing gave %q", got)
+	}
+}
+
+// TestOnlyLinesThatAreSeenAreSelected types into a text, a secret, a switch and an empty line.
+func TestOnlyLinesThatAreSeenAreSelected(t *testing.T) {
+	for want, field := range map[string]widget.Field{
+		"one\ntwo!": {Kind: widget.Text, Value: "one\ntwo"}, "hunter2!": {Kind: widget.Secret, Value: "hunter2"},
+		widget.Yes: {Kind: widget.Switch, Value: widget.Yes}, "!": {},
+	} {
+		form := one(field)
+		form.Select()
+		form.Update(typed("!"))
+		if got := form.Value("field"); got != want {
+			t.Errorf("kind %d holds %q, want %q", field.Kind, got, want)
+		}
+	}
+	widget.NewForm(plain).Select()
+}
+
 func TestEveryPrintableKeyIsText(t *testing.T) {
 	for _, kind := range []widget.Kind{widget.Line, widget.Secret, widget.Text} {
 		form := one(widget.Field{Kind: kind})
@@ -132,6 +205,16 @@ func TestPaste(t *testing.T) {
 		if _, edited := form.Update(pasted(text)); !edited || form.Value("field") != want {
 			t.Errorf("kind %d holds %q, want %q", kind, form.Value("field"), want)
 		}
+	}
+}
+
+// TestSelectedTextMakesSpace pastes over a field that is full.
+func TestSelectedTextMakesSpace(t *testing.T) {
+	form := one(widget.Field{Value: strings.Repeat("x", 20_000)})
+	form.Select()
+	form.Update(pasted(strings.Repeat("y", 20_001)))
+	if got := form.Value("field"); got != strings.Repeat("y", 20_000) || !strings.Contains(form.View(80, 24), "1 too many") {
+		t.Errorf("%d characters, which begin with %.5s:\n%s", len(got), got, form.View(80, 24))
 	}
 }
 

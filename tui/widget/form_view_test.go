@@ -93,6 +93,41 @@ func TestCursorIsAlwaysVisible(t *testing.T) {
 	}
 }
 
+// TestASelectionIsSeenWithAnyColours compares the same field with its text selected, and with the cursor at either end.
+func TestASelectionIsSeenWithAnyColours(t *testing.T) {
+	const reverse, end = "\x1b[7m", "\x1b[0"
+	for name, test := range map[string]struct {
+		look                 *theme.Theme
+		width                int
+		selected, last, home string
+	}{
+		"16,000,000 colours": {dark, 20, reverse + "2 " + end, "2" + end + "m" + reverse + " " + end, reverse + "2" + end},
+		"16 colours": {theme.New(theme.Light, termenv.ANSI), 20, reverse + "2 " + end, "2" + reverse + " " + end,
+			reverse + "2" + end},
+		"none":                   {plain, 20, "▏" + reverse + "2" + end + ";4m▏", "2▏", "▏2"},
+		"none, and little space": {plain, 4, reverse + "2" + end + ";4m▏", "2▏", "▏2"},
+	} {
+		form := one(widget.Field{Value: "2"})
+		form.SetTheme(test.look)
+		for keys, want := range map[string]string{"": test.selected, "end": test.last, "home": test.home} {
+			form.Select()
+			press(t, form, strings.Fields(keys)...)
+			if view := form.Input("field", test.width); !strings.Contains(view, want) {
+				t.Errorf("%s, after %q: %q is not in %q", name, keys, want, view)
+			}
+		}
+	}
+}
+
+func TestALongSelectionFits(t *testing.T) {
+	form := one(widget.Field{Value: strings.Repeat("漢a", 30) + family})
+	for _, look := range []*theme.Theme{plain, dark} {
+		form.SetTheme(look)
+		form.Select()
+		everySize(t, func(_ *theme.Theme, width, height int) string { return form.View(width, height) })
+	}
+}
+
 // flatForm has fields that are beside each other where there is space.
 func flatForm(look *theme.Theme) *widget.Form {
 	number := func(name, label string) widget.Field {

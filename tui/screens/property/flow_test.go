@@ -83,9 +83,22 @@ var flows = map[string]string{
 		j e              => > Address
 		esc              => > Address`,
 
+	"a number that an edit begins at is replaced": `
+		/ "price\n"      => > Price per week ▏250.50▏
+		"275"            => >*Price per week 275▏
+		tab              => > Deposit 500▏
+		shift+tab "." "5" => >*Price per week 275.5▏
+		ctrl+s ctrl+s    => Saved property 42: price per week.
+		stored: {"price_pw":"275.50"}
+		settle / "title\n" => > Title Bright flat▏
+		esc / "price\n" left => > Price per week ▏275.50
+		esc
+		click: Bedrooms
+		click: Bedrooms  => > Bedrooms 2▏`,
+
 	"a field is found by its name": `
 		/                => Edit which field? | Longitude
-		"price\n" ctrl+u "275.00" ctrl+s ctrl+s => Saved property 42: price per week.
+		"price\n" "275.00" ctrl+s ctrl+s => Saved property 42: price per week.
 		stored: {"price_pw":"275.00"}
 		settle / "long\n" => > Longitude
 		esc              => > Longitude`,

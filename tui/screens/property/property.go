@@ -143,7 +143,11 @@ func (s *Screen) mouse(msg screen.Mouse) tea.Cmd {
 	case msg.Wheel != "":
 		form.Scroll(msg.Wheel)
 	case s.FocusAt(form, msg) && hadKeys && form.Focus() == before && s.WhyNoEdit() == "":
-		return s.StartEdit(before)
+		edit := s.StartEdit(before)
+		if editing := s.Form(); editing != nil {
+			editing.FocusOnName(before) // a click selects nothing
+		}
+		return edit
 	}
 	return nil
 }
