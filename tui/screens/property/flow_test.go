@@ -91,7 +91,7 @@ var flows = map[string]string{
 		ctrl+s ctrl+s    => Saved property 42: price per week.
 		stored: {"price_pw":"275.50"}
 		settle / "title\n" => > Title Bright flat▏
-		esc / "price\n" left => > Price per week ▏275.50
+		esc / "price\n" left => > Price per week ▏275.5
 		esc
 		click: Bedrooms
 		click: Bedrooms  => > Bedrooms 2▏`,
