@@ -255,7 +255,7 @@ func TestWrittenJSONMatchesDescription(t *testing.T) {
 		{"RedemptionRecord", voided},
 		{"DecisionRequest", DecisionRequest{}},
 		{"ReasonedDecisionRequest", DecisionRequest{Reason: text}},
-		{"Eligibility", Eligibility{PerkID: "a-1", UserID: "u", Eligible: true}},
+		{"Eligibility", Eligibility{PerkID: "a-1", UserID: "u", Eligible: true, Status: &redemption.Status}},
 		{"EventPage", EventPage{Data: []Event{}, Next: "1.2"}},
 		{"EventPage", EventPage{Data: []Event{{ID: "a", Type: EventRedemptionVoided, At: at, Subject: "redemption/r",
 			Redemption: &voided, Cursor: "1.3"},

@@ -291,11 +291,13 @@ func parsePair(name string, text []byte, fields FieldErrors) (pair Pair) {
 
 // Eligibility says whether a user can redeem a perk.
 type Eligibility struct {
-	PerkID   string  `json:"perk_id"`
-	UserID   string  `json:"user_id"`
-	Eligible bool    `json:"eligible"` // a redemption now would be made
-	Code     *Code   `json:"code"`     // of the error that redeeming would respond with; nil if eligible
-	Reason   *string `json:"reason"`   // its message
+	PerkID   string `json:"perk_id"`
+	UserID   string `json:"user_id"`
+	Eligible bool   `json:"eligible"` // a redemption now would be made
+	// of that redemption: pending if somebody has to approve it; nil if not eligible, or if another service does not say
+	Status *RedemptionStatus `json:"status"`
+	Code   *Code             `json:"code"`   // of the error that redeeming would respond with; nil if eligible
+	Reason *string           `json:"reason"` // its message
 }
 
 // EligibilityList is the response of POST /eligibility: answers in the order of the pairs.
@@ -306,6 +308,11 @@ type EligibilityList struct {
 // Ineligible is the answer for a pair that redeeming would refuse.
 func Ineligible(pair Pair, refusal *Error) Eligibility {
 	return Eligibility{PerkID: pair.PerkID, UserID: pair.UserID, Code: &refusal.Code, Reason: &refusal.Message}
+}
+
+// NeedsApproval tells whether the service has said that a redemption now would be pending.
+func (e Eligibility) NeedsApproval() bool {
+	return e.Eligible && e.Status != nil && *e.Status == StatusPending
 }
 
 // Refusal returns the error that redeeming would respond with, or nil if the user is eligible.

@@ -150,21 +150,21 @@ func (h perkHandlers) readEligibility(ctx context.Context, pairs ...api.Pair) (m
 // answer says whether the user of a pair can redeem its perk. The error is PerkNotFound.
 func (h perkHandlers) answer(pair api.Pair, states map[api.Pair]store.Eligibility) (api.Eligibility, error) {
 	asked := pair
-	_, err := withPerkID(pair.PerkID, func(perkID string) (any, error) {
-		return withUserID(h.service, pair.UserID, func(userID string, anyUser bool) (any, error) {
+	status, err := withPerkID(pair.PerkID, func(perkID string) (api.RedemptionStatus, error) {
+		return withUserID(h.service, pair.UserID, func(userID string, anyUser bool) (api.RedemptionStatus, error) {
 			asked = api.Pair{PerkID: perkID, UserID: userID}
 			state, isKnown := states[asked]
 			if !isKnown {
-				return nil, store.PerkNotFound(perkID)
+				return "", store.PerkNotFound(perkID)
 			}
-			return nil, state.Refusal(store.RedeemAttempt{PerkID: perkID, UserID: userID, CreateUser: anyUser,
-				At: h.now()})
+			return state.Status(), state.Refusal(store.RedeemAttempt{PerkID: perkID, UserID: userID,
+				CreateUser: anyUser, At: h.now()})
 		})
 	})
 	if refusal, isRefusal := store.RefusalOf(err); isRefusal {
 		return api.Ineligible(asked, refusal), nil
 	}
-	return api.Eligibility{PerkID: asked.PerkID, UserID: asked.UserID, Eligible: true}, err
+	return api.Eligibility{PerkID: asked.PerkID, UserID: asked.UserID, Eligible: true, Status: &status}, err
 }
 
 // Reports read many redemptions, so few run at once, of each client one, and each for a limited time. Together a

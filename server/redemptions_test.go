@@ -225,6 +225,7 @@ func TestEligibilityIsWhatRedeemingSays(t *testing.T) {
 		code       api.Code
 	}{
 		{"tea", "alice", http.StatusCreated, ""},
+		{"spa", "alice", http.StatusCreated, ""}, // needs approval
 		{"had", "alice", http.StatusConflict, api.CodeAlreadyRedeemed},
 		{"last", "alice", http.StatusConflict, api.CodeAlreadyRedeemed}, // not sold out: the user has it
 		{"last", "bob", http.StatusConflict, api.CodeSoldOut},
@@ -239,13 +240,18 @@ func TestEligibilityIsWhatRedeemingSays(t *testing.T) {
 		if answer.Eligible != (r.code == "") {
 			t.Errorf("%s for %s: eligible is %t", r.perk, r.user, answer.Eligible)
 		} else if answer.Eligible {
-			s.Do(request, nil)
+			var made api.Redemption
+			if s.Do(request, &made); answer.Status == nil || *answer.Status != made.Status {
+				t.Errorf("%s for %s: the answer was %+v, but it is %s", r.perk, r.user, answer, made.Status)
+			}
+		} else if answer.Status != nil {
+			t.Errorf("%s for %s: refused, but the status is %s", r.perk, r.user, *answer.Status)
 		} else if _, refusal := wantError(t, s, request, r.status, problemType, r.code); *answer.Code != r.code ||
 			*answer.Reason != refusal.Response {
 			t.Errorf("%s for %s: %s %q, want %q", r.perk, r.user, *answer.Code, *answer.Reason, refusal.Response)
 		}
 	}
-	wantPerks(t, s, token, s.LiveURL(), "alice", 1, 3)
+	wantPerks(t, s, token, s.LiveURL(), "alice", 0, 4)
 	if bobs := redeemedBy(s, token, "bob"); len(bobs.Data) != 0 {
 		t.Errorf("refused requests left %+v", bobs.Data)
 	}
@@ -255,7 +261,8 @@ func TestEligibilityOfManyPairs(t *testing.T) {
 	const uuid = "0195b2c4-6f1e-7c3a-9d52-3b1f6e0c7a11"
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	s.ImportUsers("alice", strings.ToUpper(uuid))
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: uuid}},
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}},
+		store.PerkRecord{Perk: api.Perk{ID: uuid}, Approval: store.ApprovalManual},
 		store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: new(int64(0))})
 	token := s.Token()
 	s.Do(redeemRequest(s, token, "tea", `{"user_id":"alice"}`, ""), nil)
@@ -275,6 +282,9 @@ func TestEligibilityOfManyPairs(t *testing.T) {
 	answers, status := ask(pairs)
 	if status != http.StatusOK || len(answers.Data) != len(pairs) {
 		t.Fatalf("%d: %d answers for %d pairs", status, len(answers.Data), len(pairs))
+	}
+	if first := answers.Data[0]; !first.NeedsApproval() {
+		t.Errorf("a perk that needs approval: %+v", first)
 	}
 	for i, pair := range pairs {
 		var single api.Eligibility

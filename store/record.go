@@ -417,15 +417,20 @@ func (e Eligibility) Refusal(attempt RedeemAttempt) error {
 	return nil
 }
 
+// Status returns the status of a redemption that is not refused.
+func (e Eligibility) Status() api.RedemptionStatus {
+	if e.Approval == ApprovalManual {
+		return api.StatusPending
+	}
+	return api.StatusApproved
+}
+
 // Redemption returns the redemption that an attempt makes if it is not refused.
 func (e Eligibility) Redemption(attempt RedeemAttempt) api.Redemption {
 	made := api.Redemption{
 		ID: attempt.ID, PerkID: attempt.PerkID, UserID: attempt.UserID,
 		RedeemedAt: attempt.At.UTC().Truncate(time.Microsecond),
-		Status:     api.StatusApproved, Metadata: attempt.Metadata,
-	}
-	if e.Approval == ApprovalManual {
-		made.Status = api.StatusPending
+		Status:     e.Status(), Metadata: attempt.Metadata,
 	}
 	if len(made.Metadata) == 0 {
 		made.Metadata = json.RawMessage(`{}`)

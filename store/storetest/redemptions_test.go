@@ -321,12 +321,12 @@ var redemptionTests = []test{
 	}},
 	{"whether a user can redeem a perk follows from the rules of redeeming", func(f *fixture) {
 		f.addUsers("ann")
-		f.addPerks(perk("p"), perk("held"), perk("void"), perk("none", stock(0)),
+		f.addPerks(perk("p"), perk("spa", manual), perk("held"), perk("void"), perk("none", stock(0)),
 			perk("early", from(now.Add(time.Hour))), perk("late", to(now)))
 		f.redeem(attempt("held", "ann"))
 		f.decide(f.redeem(attempt("void", "ann")).Redemption.ID, api.StatusVoided)
 		codes := map[string]api.Code{
-			"p": "", "void": "", "held": api.CodeAlreadyRedeemed, "none": api.CodeSoldOut,
+			"p": "", "spa": "", "void": "", "held": api.CodeAlreadyRedeemed, "none": api.CodeSoldOut,
 			"early": api.CodePerkNotStarted, "late": api.CodePerkExpired,
 		}
 		pairs := []api.Pair{{PerkID: "missing", UserID: "ann"}, {PerkID: "p", UserID: "bob"}}
@@ -344,6 +344,10 @@ var redemptionTests = []test{
 		unknown.CreateUser = true
 		f.must(state.Refusal(unknown))
 		f.equal("nothing was redeemed", len(f.redemptions("ann")), 2)
+		for _, id := range []string{"p", "spa"} {
+			made := f.redeem(attempt(id, "ann")).Redemption
+			f.equal("the status of "+id, states[api.Pair{PerkID: id, UserID: "ann"}].Status(), made.Status)
+		}
 	}},
 	{"a decision about an unknown redemption is not found", func(f *fixture) {
 		f.fails("decide", errOf(f.DecideRedemption(f.ctx, "missing", store.Decision{Status: api.StatusApproved},
