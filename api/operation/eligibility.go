@@ -63,7 +63,11 @@ func (e *EligibilityCheck) Predict(ctx context.Context, c *client.Client, pair a
 			err = answer.Refusal()
 		}
 		if !client.IsUnsupported(err) && api.CodeOf(err) != api.CodeInsufficientScope {
-			return fmt.Sprintf("User %q can redeem perk %q now.", pair.UserID, pair.PerkID), err
+			message := fmt.Sprintf("User %q can redeem perk %q now.", pair.UserID, pair.PerkID)
+			if answer.NeedsApproval() {
+				message += " It needs approval."
+			}
+			return message, err
 		}
 		e.lacks.Store(true)
 	}

@@ -42,7 +42,8 @@ func readingTools() []tool {
 		},
 		{
 			name: "check_eligibility", title: "Check eligibility", params: []param{userID, perkID},
-			does: "Say whether a user can redeem a perk now, and if not, why. Nothing is redeemed.",
+			does: "Say whether a user can redeem a perk now, and if not, why. The status is pending if it needs approval. " +
+				"Nothing is redeemed.",
 			run: func(ctx context.Context, a *assistant, args arguments) (answer, error) {
 				reply, err := a.client.Eligibility(ctx, args.text(perkID.name), args.text(userID.name))
 				return one(a, reply, err)

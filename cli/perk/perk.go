@@ -186,6 +186,7 @@ func newCan(s *session.Session) *cobra.Command {
 		Short: "Say whether a user can redeem a perk now, and if not, why",
 		Long: "Say whether a user can redeem a perk now, and if not, why, by the rules that redeeming uses. " +
 			"Nothing is redeemed.\n" +
+			"The status is pending if the redemption would need approval.\n" +
 			"The exit code is 0 if the user can, 6 if not, and 5 if there is no such user or perk.",
 		Example: "  perksctl user can alice spa-day\n" +
 			"  perksctl user can alice spa-day --quiet && perksctl perk redeem spa-day --user alice",
