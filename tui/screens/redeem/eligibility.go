@@ -180,14 +180,10 @@ func (s *Screen) Suggestions(field string) (ids, about []string) {
 
 // known says whether a user to choose from can redeem; "" if that is not known.
 func (s *Screen) known(id string) (words string, tone theme.Tone) {
-	switch answer, known := s.users.Value.answers[id]; {
-	case !known:
-		return "", theme.Good
-	case answer.Eligible:
-		return canRedeem, theme.Good
-	default:
-		return whyNotEligible(answer), theme.Warning
+	if answer, known := s.users.Value.answers[id]; known {
+		return standing(answer)
 	}
+	return "", theme.Good
 }
 
 // choose fills in the next user, or the one before; before the first is what was typed.
@@ -278,9 +274,28 @@ func (s *Screen) answers() []api.Eligibility {
 }
 
 const (
-	mark      = "✓ " // for the eye
-	canRedeem = mark + "can redeem"
+	mark          = "✓ " // for the eye
+	canRedeem     = mark + "can redeem"
+	needsApproval = "needs approval"
 )
+
+// standing says in a few words whether a user can redeem a perk.
+func standing(e api.Eligibility) (words string, tone theme.Tone) {
+	switch why := whyNotEligible(e); {
+	case why != "":
+		return why, theme.Warning
+	case e.NeedsApproval():
+		return canRedeem + ", " + needsApproval, theme.Warning
+	}
+	return canRedeem, theme.Good
+}
+
+// needsApproval tells whether the service has said that an item would be pending.
+func (s *Screen) needsApproval(i *item) bool {
+	return slices.ContainsFunc(s.answers(), func(e api.Eligibility) bool {
+		return e.NeedsApproval() && api.SameID(e.PerkID, i.perk.ID)
+	})
+}
 
 // whyNotEligible says in a few words why a user cannot redeem; "" if they can.
 func whyNotEligible(e api.Eligibility) string {
@@ -301,7 +316,7 @@ func whyNotEligible(e api.Eligibility) string {
 
 // verdict says whether the typed user can redeem; "" if that is not known.
 func (s *Screen) verdict() (words string, tone theme.Tone) {
-	answers, able := s.answers(), 0
+	answers, able, pending := s.answers(), 0, 0
 	var reasons []string
 	counts := map[string]int{}
 	for _, e := range answers {
@@ -311,30 +326,36 @@ func (s *Screen) verdict() (words string, tone theme.Tone) {
 			return why, theme.Bad
 		case why == "":
 			able++
+			if e.NeedsApproval() {
+				pending++
+			}
 			continue
 		case counts[why] == 0:
 			reasons = append(reasons, why)
 		}
 		counts[why]++
 	}
+	tone, approvals := theme.Good, ""
+	if pending > 0 {
+		tone, approvals = theme.Warning, " ("+display.Plural(pending, "needs", "need")+" approval)"
+	}
 	switch all := len(answers); {
 	case all == 0:
 		return "", theme.Plain
-	case all == 1 && able == 1:
-		return canRedeem, theme.Good
 	case all == able && all < len(s.perks):
-		return fmt.Sprintf(canRedeem+" the first %d", all), theme.Good
-	case all == able:
-		return fmt.Sprintf(canRedeem+" all %d", all), theme.Good
+		return fmt.Sprintf(canRedeem+" the first %d", all) + approvals, tone
 	case all == 1 && !s.eligibility.Value.redeemedAt.IsZero():
 		return reasons[0] + " on " + display.Day(s.eligibility.Value.redeemedAt, s.shell.Now()), theme.Warning
 	case all == 1:
-		return reasons[0], theme.Warning
+		return standing(answers[0])
+	case all == able:
+		return fmt.Sprintf(canRedeem+" all %d", all) + approvals, tone
 	}
 	for i, why := range reasons {
 		reasons[i] = fmt.Sprint(counts[why], " ", why)
 	}
-	return fmt.Sprintf("can redeem %d of %d: %s", able, len(answers), strings.Join(reasons, ", ")), theme.Warning
+	return fmt.Sprintf("can redeem %d of %d%s: %s", able, len(answers), approvals, strings.Join(reasons, ", ")),
+		theme.Warning
 }
 
 // restOf is the rest of a user id that a text begins, of a recent one first; "" if there is none, or the text is an id.

@@ -290,6 +290,19 @@ var flows = map[string]string{
 		y          => [redeemed] Coffee for two
 		got: coffee key-1 for alice2`,
 
+	"what needs approval is known before it is redeemed": `
+		imported: alice2
+		open: spa
+		"ali"      => alice ✓ can redeem, needs approval | alice2 ✓ can redeem, needs approval
+		down settle ctrl+s => Redeem for alice? | profile test. Needs approval: "Spa day".
+		y          => [waiting for approval] Spa day
+		got: spa key-1
+		open: coffee tea spa for bob
+		           => ✓ can redeem all 3 (1 needs approval) | [needs approval] Spa day | ≠ [needs approval] Coffee
+		open: tea gone spa for bob
+		           => can redeem 2 of 3 (1 needs approval): 1 sold out
+		ctrl+s y   => [redeemed] A pot of tea | [sold out] All gone | [waiting for approval] Spa day`,
+
 	"an unknown user is refused before the question": `
 		open: coffee
 		"ali"      => ali▏(ce)

@@ -368,5 +368,8 @@ func (s *Screen) question(next *submission) screen.Confirm {
 		}
 	}
 	lines = append(lines, fmt.Sprintf("Redeem %s for %s at %s%s.", what, user, destination(s.profile), with))
+	if pending := filter(items, s.needsApproval); len(pending) > 0 {
+		lines = append(lines, fmt.Sprintf("%s: %s.", display.Capital(needsApproval), quotedList(pending)))
+	}
 	return screen.Confirm{Title: "Redeem for " + user + "?", Text: strings.Join(lines, "\n"), Yes: yes}
 }

@@ -176,6 +176,9 @@ func states() map[string]state {
 		"eligible": {perks: []api.Perk{rich}, user: "alice",
 			can: map[string]string{"coffee": `{"perk_id":"coffee","user_id":"alice","eligible":true}`},
 			do:  func(d *tuitest.Driver) { d.See("✓ can redeem") }},
+		"needs-approval": {perks: []api.Perk{rich}, user: "alice",
+			can:  map[string]string{"coffee": `{"perk_id":"coffee","user_id":"alice","eligible":true,"status":"pending"}`},
+			says: []string{"alice: can redeem, needs approval"}},
 		"not-eligible": {perks: several[1:3], user: "alice",
 			can: map[string]string{"spa": `{"perk_id":"spa","user_id":"alice","eligible":true}`,
 				"gone": `{"perk_id":"gone","user_id":"alice","eligible":false,"code":"sold_out",` +
@@ -250,6 +253,8 @@ func TestStates(t *testing.T) {
 			case "unknown":
 				d.Says("[unknown] Coffee for two",
 					"Unknown outcome. The server failed. At 12:00:20 it was not in alice's list, but may still come.")
+			case "needs-approval":
+				d.Says("User alice ✓ can redeem, needs approval")
 			case "not-eligible":
 				d.Says("User alice can redeem 1 of 2: 1 sold out", "[sold out] All gone")
 			default:

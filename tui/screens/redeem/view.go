@@ -158,7 +158,11 @@ func (s *Screen) lines() []line {
 		for i, perk := range s.perks {
 			about := s.about(perk)
 			if i < len(answers) && len(s.perks) > 1 {
-				about[0] = s.titled(whyNotEligible(answers[i]), theme.Warning, perk.Title)
+				mark := whyNotEligible(answers[i])
+				if answers[i].NeedsApproval() {
+					mark = needsApproval
+				}
+				about[0] = s.titled(mark, theme.Warning, perk.Title)
 			}
 			lines = append(lines, about...)
 		}
@@ -305,7 +309,8 @@ func (s *Screen) AccessibleText() string {
 			parts = append(parts, "Users to choose from: "+strings.Join(users, "; "))
 		}
 		if words, tone := s.verdict(); tone != theme.Good && words != "" {
-			parts = append(parts, display.Line(s.eligibility.Value.userID)+": "+words)
+			parts = append(parts, display.Line(s.eligibility.Value.userID)+": "+
+				strings.TrimPrefix(words, mark))
 		}
 	}
 	return strings.Join(parts, "\n")
