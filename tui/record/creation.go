@@ -45,7 +45,7 @@ func newCreation[I ~string, R any, P operation.Patch[R, P]](
 	s := &Creation[I, R, P]{shell: shell, kind: kind, sender: screen.NewSender[operation.Creating[I, R, P]](shell)}
 	s.edit = kind.newEdit(shell, kind.NewEdit("", client.Version[R]{}))
 	s.edit.form = widget.NewForm(shell.Theme)
-	for _, field := range kind.formFields() { // empty ones, also where a record has 0 at first
+	for _, field := range kind.formFields(kind.required()...) { // empty ones, also where a record has 0 at first
 		field.Eager = true
 		field.Check = func(string) string { return s.edit.Problem(field.Name) }
 		s.edit.form.Add(field)

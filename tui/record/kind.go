@@ -4,6 +4,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,13 +128,24 @@ func (k *Kind[I, R, P]) ToRead(look *theme.Theme, text func(api.Field) string) *
 	return form
 }
 
-// formFields returns the fields of a form, without their values and checks.
-func (k *Kind[I, R, P]) formFields() (fields []widget.Field) {
+// required returns the fields of one line that a new record needs, in the order of Fields.
+func (k *Kind[I, R, P]) required() (names []string) {
+	missing, _ := errors.AsType[*api.Error](k.CheckNew(nil))
+	for _, f := range k.Fields() {
+		if missing != nil && len(missing.Fields[f.Name]) > 0 && !f.IsMultiline() {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// formFields returns the fields of a form, without their values and checks. Some come first, each in a row of its own.
+func (k *Kind[I, R, P]) formFields(first ...string) (fields []widget.Field) {
 	left := k.Fields()
-	add := func(name string, beside bool) {
+	add := func(name string, beside bool) (added bool) {
 		at := slices.IndexFunc(left, func(f api.Field) bool { return f.Name == name })
-		if at < 0 { // the service does not have it
-			return
+		if at < 0 { // it was added already, or the service does not have it
+			return false
 		}
 		f := left[at]
 		left = slices.Delete(slices.Clone(left), at, at+1)
@@ -148,10 +160,15 @@ func (k *Kind[I, R, P]) formFields() (fields []widget.Field) {
 			field.Width = widthOfNumber
 		}
 		fields = append(fields, field)
+		return true
+	}
+	for _, name := range first {
+		add(name, false)
 	}
 	for _, row := range k.Rows {
-		for i, name := range row {
-			add(name, i > 0)
+		beside := false
+		for _, name := range row {
+			beside = add(name, beside) || beside
 		}
 	}
 	for len(left) > 0 {
