@@ -20,7 +20,7 @@ func TestThreeMarkedPerksAreRedeemedAndTheRefusedOneRetried(t *testing.T) {
 		"zebra" enter => Zebra tour | Zebra ride | Zebra photo | row 1 of 3
 		space space space => 3 marked
 		r => Redeem 3 perks | 3 perks | > User
-		"alice" => can redeem 2 of 3: 1 sold out | [sold out] Zebra photo
+		"alice" => can redeem 2 of 3 (1 needs approval): 1 sold out | [sold out] Zebra photo
 		ctrl+s => Redeem for alice? | LIVE
 		y => alice: 1 redeemed, 1 waiting for approval, 1 sold out. | [redeemed] | [waiting for approval]
 		=> t retries what failed`)
