@@ -90,7 +90,8 @@ func TestEditingALine(t *testing.T) {
 // TestSelectedTextIsReplaced presses each class of keys at a price that is selected, and types a 7 then.
 func TestSelectedTextIsReplaced(t *testing.T) {
 	for want, keys := range map[string][]string{
-		"7":        {"", "backspace", "ctrl+h", "delete", "ctrl+d", "ctrl+w", "alt+backspace", "alt+d", "alt+delete", "ctrl+u"},
+		"7": {"", "backspace", "ctrl+h", "delete", "ctrl+d", "ctrl+w", "alt+backspace", "alt+d",
+			"alt+delete", "ctrl+u"},
 		"7395.00":  {"left", "ctrl+b", "home", "ctrl+a", "ctrl+home"},
 		"395.007":  {"right", "ctrl+f", "end", "ctrl+e", "ctrl+end", "ctrl+right", "alt+f", "tab shift+tab", "click"},
 		" 7":       {" "},
@@ -213,7 +214,8 @@ func TestSelectedTextMakesSpace(t *testing.T) {
 	form := one(widget.Field{Value: strings.Repeat("x", 20_000)})
 	form.Select()
 	form.Update(pasted(strings.Repeat("y", 20_001)))
-	if got := form.Value("field"); got != strings.Repeat("y", 20_000) || !strings.Contains(form.View(80, 24), "1 too many") {
+	got := form.Value("field")
+	if got != strings.Repeat("y", 20_000) || !strings.Contains(form.View(80, 24), "1 too many") {
 		t.Errorf("%d characters, which begin with %.5s:\n%s", len(got), got, form.View(80, 24))
 	}
 }
