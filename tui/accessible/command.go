@@ -2,6 +2,7 @@ package accessible
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,13 +37,16 @@ func (s *session) question() question {
 		prompt = "Command, row number, or ? for help: "
 	}
 	if top := s.app.Top(); top != nil {
-		prompt = display.Line(top.Title()) + ". " + prompt
+		prompt = uuid.ReplaceAllString(display.Line(top.Title()), "") + ". " + prompt
 	}
 	return question{about: s.app.Top(), prompt: prompt, answer: s.handleCommand, leave: func() tea.Cmd {
 		s.say("Nothing to cancel. Once more quits; so does q.")
 		return nil
 	}}
 }
+
+// uuid is what a prompt leaves out of a title: it takes long to hear, and was read out with the screen.
+var uuid = regexp.MustCompile(` ?\b[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`)
 
 // reply does what a dialog makes of an answer.
 func (s *session) reply(r screen.Reply) tea.Cmd {

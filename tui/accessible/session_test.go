@@ -134,18 +134,38 @@ func TestARowOfTheRedemptionsOpensThatRedemption(t *testing.T) {
 	w := service(t)
 	transcript := runScript(t, loggedIn(t, w, screen.ToUser{ID: "alice"}),
 		"redeem 1", "yes", "redeem 1", "yes", "redeem 1", "yes", "redemptions", "2", "back", "back", "3", "q")
-	row := regexp.MustCompile(`(?m)^([23])\. alice\. Title: ([^.]+)\. .*Id: (\S+)\.`)
+	row := regexp.MustCompile(`(?m)^([23])\. alice\. Perk: ([^.]+)\. `)
 	found := row.FindAllStringSubmatch(transcript, 2)
 	if len(found) != 2 {
 		t.Fatalf("the rows are missing:\n%s", transcript)
 	}
 	rest := transcript
 	for _, one := range found {
-		_, after, opened := strings.Cut(rest, "«"+one[1]+"»\nRedemption "+one[3]+" of user alice")
-		if !opened || !strings.Contains(after, "\nPerk: "+one[2]+" (") {
-			t.Errorf("%s does not open %s, %s:\n%s", one[1], one[2], one[3], transcript)
+		_, after, opened := strings.Cut(rest, "«"+one[1]+"»\nRedemption ")
+		page, _, _ := strings.Cut(after, "or ? for help: ")
+		if !opened || !strings.Contains(page, " of user alice.\n") || !strings.Contains(page, "\nPerk: "+one[2]+" (") {
+			t.Errorf("%s does not open %s:\n%s", one[1], one[2], transcript)
 		}
 		rest = after
+	}
+}
+
+// TestRowsSayWhatTheyAreWithoutIds reads redemptions in the two lists that begin with a time, and in that of all. An id
+// is read once, on the page of the redemption, and not in front of each command.
+func TestRowsSayWhatTheyAreWithoutIds(t *testing.T) {
+	w := service(t)
+	transcript := runScript(t, loggedIn(t, w, screen.ToUser{ID: "alice", Redeemed: true}),
+		"switch tab", "redeem 1", "yes", "switch tab", "redemptions", "filter", "status:pending",
+		"1", "q")
+	for _, want := range []string{
+		"\n1. When: just now. Perk: A day at the spa. Status: pending. Client: acme. Chosen.\n",
+		"\n1. alice. Perk: A day at the spa. Status: pending. When: just now. Client: acme. Chosen.\n",
+		"\n1. Waiting: just now. User: alice. Perk: A day at the spa. Client: acme. Chosen.\n",
+		"\nRedemption of user alice. Command, ",
+	} {
+		if !strings.Contains(transcript, want) {
+			t.Errorf("it does not say %q:\n%s", want, transcript)
+		}
 	}
 }
 

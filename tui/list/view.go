@@ -391,12 +391,18 @@ func (l *List[F, T]) AccessibleText() string {
 	return strings.Join(lines, "\n")
 }
 
-// spoken is a row with the name of each column.
+// spoken is a row with the name of each column. The first needs none if it has texts, which say what the row is; a
+// column without a share of the space has ages or numbers. Ids are left out: the number of the row stands for its own,
+// and a title for that of another record.
 func (l *List[F, T]) spoken(i int) string {
 	var line strings.Builder
-	fmt.Fprintf(&line, "%d. %s.", l.number(i), l.Columns[0].Cell(&l.shown[i]))
+	fmt.Fprintf(&line, "%d.", l.number(i))
 	for c, column := range l.Columns {
-		if cell := column.Cell(&l.shown[i]); c > 0 && cell != "" {
+		switch cell := column.Cell(&l.shown[i]); {
+		case cell == "", c > 0 && strings.HasSuffix(" "+strings.ToLower(column.Name), " id"):
+		case c == 0 && column.Share > 0:
+			fmt.Fprintf(&line, " %s.", cell)
+		default:
 			fmt.Fprintf(&line, " %s: %s.", column.Name, cell)
 		}
 	}

@@ -62,7 +62,7 @@ func columns(shell *screen.Shell, titles list.Titles, isQueue bool) (all list.Co
 	type record = *api.RedemptionRecord
 	user := list.Column[record]{Column: widget.Column{Name: "User", Min: 12, Share: 2}, Sort: "user",
 		Cell: func(r record) string { return display.Line(r.UserID) }}
-	title := list.Column[record]{Column: widget.Column{Name: "Title", Min: 18, Share: 6}, Cell: titles.Perk}
+	title := list.Column[record]{Column: widget.Column{Name: "Perk", Min: 18, Share: 6}, Cell: titles.Perk}
 	if isQueue {
 		all = list.Columns[record]{
 			{Column: widget.Column{Name: "Waiting", Min: 9}, Sort: "redeemed_at",
@@ -81,7 +81,7 @@ func columns(shell *screen.Shell, titles list.Titles, isQueue bool) (all list.Co
 		}
 	}
 	return append(all, list.Columns[record]{
-		{Column: widget.Column{Name: "Perk", Min: 10, Share: 2, Drop: 3}, Sort: "perk",
+		{Column: widget.Column{Name: "Perk id", Min: 10, Share: 2, Drop: 3}, Sort: "perk",
 			Cell: func(r record) string { return display.Line(r.PerkID) }},
 		{Column: widget.Column{Name: "Actor", Min: 8, Share: 1, Drop: 3}, Sort: "actor",
 			Cell: func(r record) string { return screen.Optional(r.Actor) }},

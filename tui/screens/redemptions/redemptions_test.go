@@ -330,12 +330,12 @@ func TestTheQueueSaysHowLongEachWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Play(`
-		tab       => Redemptions 4 | Waiting ▲ User Title Metadata
+		tab       => Redemptions 4 | Waiting ▲ User Perk Metadata
 		wait: 34m => 33 min ann A day at the spa | 33 min dan A day at the spa channel=web ticket=A37 | ≠ Status
 		C         => [x] Metadata
 		"meta\n" esc => ≠ Metadata
-		tab       => User Title Status When | dan Tea for two ● approved 33 min ago
-		tab       => Waiting ▲ User Title | ≠ Metadata`)
+		tab       => User Perk Status When | dan Tea for two ● approved 33 min ago
+		tab       => Waiting ▲ User Perk | ≠ Metadata`)
 }
 
 func TestARedemptionIsFoundByItsTicket(t *testing.T) {

@@ -131,9 +131,9 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 		Open: func(_ string, r record) tea.Cmd { return open(r) },
 		Columns: list.Columns[record]{
 			{Column: widget.Column{Name: "When", Min: 10}, Sort: newest.Field, Cell: when},
-			{Column: widget.Column{Name: "Title", Min: 18, Share: 4}, Cell: titles.Perk},
+			{Column: widget.Column{Name: "Perk", Min: 18, Share: 4}, Cell: titles.Perk},
 			list.Status,
-			{Column: widget.Column{Name: "Perk", Min: 7, Share: 2, Drop: 1},
+			{Column: widget.Column{Name: "Perk id", Min: 7, Share: 2, Drop: 1},
 				Cell: func(r record) string { return display.Line(r.PerkID) }},
 			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 2},
 				Cell: func(r record) string { return screen.Optional(r.Reason) }},

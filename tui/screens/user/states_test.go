@@ -242,12 +242,12 @@ func TestAccessibleText(t *testing.T) {
 	for name, want := range map[string]string{
 		"available": "Available 5, newest first.\n" +
 			"1. Coffee for two. Discount: 2 for 1. Merchant: Café Schön. City: Berlin. " +
-			"Valid: ends in 3 days. Id: coffee.\n" +
+			"Valid: ends in 3 days.\n" +
 			"2. A quiet hour in the museum before it opens, with a guide. Discount: -50 %. Merchant: Museum. " +
-			"City: Hamburg. Valid: ends in 1 hour. Id: museum. Chosen.\n" +
-			"3. ラーメン一杯無料 🍜. Discount: 無料. Merchant: 一蘭. City: 東京. Valid: 400 days left. Id: ramen.\n" +
-			"4. كوب شاي مجاني. Merchant: بيت الشاي. City: القاهرة. Valid: no end. Id: tea.\n" +
-			"5. red [31mtitle of two lines. Discount: 10 €. City: Berlin. Valid: ends in 1 minute. Id: evil.\n" +
+			"City: Hamburg. Valid: ends in 1 hour. Chosen.\n" +
+			"3. ラーメン一杯無料 🍜. Discount: 無料. Merchant: 一蘭. City: 東京. Valid: 400 days left.\n" +
+			"4. كوب شاي مجاني. Merchant: بيت الشاي. City: القاهرة. Valid: no end.\n" +
+			"5. red [31mtitle of two lines. Discount: 10 €. City: Berlin. Valid: ends in 1 minute.\n" +
 			"row 2 of 5.\ntab shows: Redeemed 3.",
 		"none redeemed": "Redeemed 0, newest first.\nalice has redeemed nothing yet.\n" +
 			"tab shows: Available 5.",
