@@ -268,7 +268,7 @@ func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {
 		return l.typed()
 	case screen.Changed:
 		cmd := l.Reload()
-		l.loading.isLive = l.loading.landing == onSame
+		l.ExpectNews()
 		return cmd
 	case screen.Reconnected:
 		return l.Reload()

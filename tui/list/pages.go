@@ -286,6 +286,9 @@ func (l *List[F, T]) Reload() tea.Cmd {
 	return l.begin(l.want, wanted)
 }
 
+// ExpectNews says that the list is loaded again because others have changed it. What they added is marked for a moment.
+func (l *List[F, T]) ExpectNews() { l.loading.isLive = l.loading.landing == onSame }
+
 // visiblePages returns the numbers of the first and the last page of which a row is visible.
 func (l *List[F, T]) visiblePages() (first, last int64) {
 	at, rows := l.table.Visible()

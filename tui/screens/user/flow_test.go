@@ -279,6 +279,16 @@ var flows = map[string]string{
 		4                => Redemptions 2 | Coffee for two ⊘ voided
 		G enter          => Status voided, can be redeemed again | Decided | Reason left early | Client`,
 
+	"what others redeem is marked for a second": `
+		user: alice      => Redeemed 0 | Available 3
+		settle
+		redeem: coffee for alice
+		wait: 3s         => + just now Coffee for two | Available 2 | ≠ + An hour
+		wait: 900ms      => + just now Coffee for two
+		wait: 100ms      => just now Coffee for two | ≠ + just now
+		redeem: tea for alice
+		R                => just now A pot of tea | ≠ + just now`,
+
 	"a decision elsewhere is shown on the redemption's page": decided + `
 		enter            => Status pending, waiting for approval
 		approved elsewhere:

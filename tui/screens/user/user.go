@@ -43,6 +43,7 @@ type panel interface {
 	Init() tea.Cmd
 	Update(msg tea.Msg) tea.Cmd
 	Reload() tea.Cmd
+	ExpectNews()
 	Close()
 	Resize(width, height int)
 	View() string
@@ -166,8 +167,14 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return s.available.Update(msg)
 	case screen.Redeemed:
 		return s.available.Update(msg)
-	case screen.Revealed, screen.Reconnected, screen.Changed:
+	case screen.Revealed, screen.Reconnected:
 		return s.reload()
+	case screen.Changed:
+		cmd := s.reload()
+		for _, p := range s.panels() {
+			p.ExpectNews()
+		}
+		return cmd
 	case screen.Decided:
 		if s.detail != nil && s.detail.ID == msg.Record.ID {
 			s.detail = &msg.Record
