@@ -150,11 +150,15 @@ func (l *List[F, T]) mistake() (text string, isIncomplete bool) {
 	if _, problems := l.read(); l.typing && len(problems) > 0 {
 		return problems[0].Text, problems[0].Incomplete
 	}
-	if failure := l.Failure(); l.typing && client.IsNoPlace(failure) {
-		return screen.Sentence("", failure), false
+	if l.isNoPlace() {
+		return screen.Sentence("", l.Failure()), false
 	}
 	return "", false
 }
+
+// isNoPlace tells whether the query that is typed names a place that is not found. That is said below the query, and
+// not in the list again.
+func (l *List[F, T]) isNoPlace() bool { return l.typing && client.IsNoPlace(l.Failure()) }
 
 // Type opens the line to type a query in.
 func (l *List[F, T]) Type() tea.Cmd {

@@ -203,7 +203,7 @@ func (l *List[F, T]) above() []string {
 func (l *List[F, T]) below() []string {
 	style, text := l.shell.Theme.Muted, l.onlyOwn()
 	switch {
-	case !l.IsBusy() && l.loader.Err != nil:
+	case !l.IsBusy() && l.loader.Err != nil && !l.isNoPlace():
 		what, next := l.problem()
 		style, text = l.shell.Theme.Bad, "! "+what+" "+l.shell.Age(l.loader.At)+" "+next
 	case l.mismatch != "":
@@ -267,6 +267,8 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 			advice = "Type an id, Enter."
 		}
 		return widget.Empty, "No " + l.One + " list here.", advice, true
+	case l.isNoPlace():
+		return widget.Empty, "", "", true
 	case l.loader.Err != nil:
 		what, next := l.problem()
 		if l.loader.Has {
@@ -368,7 +370,7 @@ func (l *List[F, T]) AccessibleText() string {
 			lines = append(lines, "Problem: "+mistake)
 		}
 	}
-	if !l.IsBusy() && l.loader.Err != nil && len(l.shown) > 0 {
+	if !l.IsBusy() && l.loader.Err != nil && len(l.shown) > 0 && !l.isNoPlace() {
 		what, next := l.problem()
 		lines = append(lines, "Problem: "+widget.Joined(" ", what, l.shell.Age(l.loader.At), next))
 	}

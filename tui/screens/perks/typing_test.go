@@ -203,3 +203,16 @@ func TestFilterChangeCancelsPreloading(t *testing.T) {
 	gate.setClosed(false)
 	d.See("row 1 of 40")
 }
+
+// TestAPlaceThatIsNotFoundIsSaidOnce types one above rows, and where nothing was found before.
+func TestAPlaceThatIsNotFoundIsSaidOnce(t *testing.T) {
+	for _, before := range []string{"", `"zzqq" settle => No perk matches zzqq.`} {
+		d := start(t)
+		d.Play("/\n" + before + "\nctrl+u \"near:wien\" settle")
+		for _, shown := range []string{d.Screen(), d.App.Top().AccessibleText()} {
+			if times := strings.Count(shown, "No perk in"); times != 1 {
+				t.Errorf("it is said %d times:\n%s", times, shown)
+			}
+		}
+	}
+}
