@@ -82,7 +82,7 @@ func (l *List[F, T]) recall() {
 		l.views = strings.Split(views, "\n")
 	}
 	l.all = l.Columns
-	l.hide(strings.Split(kept[settingColumns+l.Settings], ","))
+	l.hide(l.hiddenColumns())
 }
 
 // keepOrder remembers an order, unless it needs a query, such as by distance.
@@ -112,14 +112,9 @@ func (l *List[F, T]) hide(names []string) {
 	l.arrange()
 }
 
-// hiddenColumns returns the names of the columns that are left out.
-func (l *List[F, T]) hiddenColumns() (names []string) {
-	for _, c := range l.all {
-		if !slices.ContainsFunc(l.Columns, func(shown Column[*T]) bool { return shown.Name == c.Name }) {
-			names = append(names, c.Name)
-		}
-	}
-	return names
+// hiddenColumns returns the names of the columns that are left out, also of some that only another view of the list has.
+func (l *List[F, T]) hiddenColumns() []string {
+	return strings.FieldsFunc(l.shell.Settings[settingColumns+l.Settings], func(r rune) bool { return r == ',' })
 }
 
 // chooseColumns shows or hides one column after the other, until it is cancelled.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -68,7 +67,7 @@ func (r *Redemptions[F]) completeRows() tea.Cmd {
 	if r.ColumnsOf != nil {
 		if columns := r.ColumnsOf(r.loader.Value.query.filter); columns[0].Name != r.all[0].Name {
 			r.all = columns
-			r.hide(strings.Split(r.shell.Settings[settingColumns+r.Settings], ","))
+			r.hide(r.hiddenColumns())
 		}
 	}
 	return r.readTitles()

@@ -335,7 +335,10 @@ func TestTheQueueSaysHowLongEachWaits(t *testing.T) {
 		C         => [x] Metadata
 		"meta\n" esc => ≠ Metadata
 		tab       => User Perk Status When | dan Tea for two ● approved 33 min ago
-		tab       => Waiting ▲ User Perk | ≠ Metadata`)
+		C "when\n" esc => ≠ 33 min ago
+		tab       => Waiting ▲ User Perk | ≠ Metadata
+		C "meta\n" esc => Metadata
+		tab       => User Perk Status | ≠ When`)
 }
 
 func TestARedemptionIsFoundByItsTicket(t *testing.T) {
