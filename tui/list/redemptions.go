@@ -33,6 +33,11 @@ func (t Titles) Perk(r *api.RedemptionRecord) string {
 	return cmp.Or(t.Of(r.PerkID), display.Line(r.PerkID))
 }
 
+// Decidable is a redemption for a question, which names the perk as soon as its title is known.
+func (t Titles) Decidable(r api.RedemptionRecord) screen.Decidable {
+	return screen.Decidable{RedemptionRecord: r, Named: func() string { return t.Perk(&r) }}
+}
+
 // Status is the column of their status.
 var Status = Column[*api.RedemptionRecord]{
 	Column: widget.Column{Name: "Status", Min: 10},
@@ -70,7 +75,7 @@ func (r *Redemptions[F]) completeRows() tea.Cmd {
 			r.hide(r.hiddenColumns())
 		}
 	}
-	return r.readTitles()
+	return r.ReadTitles()
 }
 
 // Drop takes a redemption out of the rows before the list is loaded again. The cursor stays on its row, or goes to the
@@ -94,10 +99,10 @@ func (r *Redemptions[F]) Drop(id string) {
 	r.table.SetCursor(cursor)
 }
 
-// readTitles reads the titles of the perks of those that are visible, or will be next.
-func (r *Redemptions[F]) readTitles() tea.Cmd {
+// ReadTitles reads the titles of the perks of those that are visible, or will be next, and then of marked ones.
+func (r *Redemptions[F]) ReadTitles() tea.Cmd {
 	var perks []string
-	for _, of := range r.Near() {
+	for _, of := range slices.Concat(r.Near(), r.Marked()) {
 		perks = append(perks, of.PerkID)
 	}
 	return r.Titles.Read(perks...)
@@ -106,7 +111,7 @@ func (r *Redemptions[F]) readTitles() tea.Cmd {
 func (r *Redemptions[F]) Update(msg tea.Msg) tea.Cmd {
 	if r.Titles.Take(msg) {
 		r.Redraw()
-		return r.readTitles()
+		return r.ReadTitles()
 	}
 	if _, reconnected := msg.(screen.Reconnected); reconnected {
 		r.Titles.Retry()

@@ -13,6 +13,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -20,6 +21,16 @@ import (
 type Decidable struct {
 	api.RedemptionRecord
 	Title string
+	// Named returns what the perk is called by now, where its title may still be read; nil for Title.
+	Named func() string
+}
+
+// perk names the perk.
+func (r Decidable) perk() string {
+	if r.Named != nil {
+		return r.Named()
+	}
+	return r.Title
 }
 
 // Decided tells screens what a redemption is after a decision.
@@ -157,9 +168,11 @@ func (d *Decider) ask(verb verb, chosen []Decidable) tea.Cmd {
 	for _, r := range chosen {
 		run.left = append(run.left, r.ID)
 	}
-	title, text := fmt.Sprintf("%s %d redemptions?", display.Capital(verb.name), run.all), names(chosen)
-	if run.all == 1 {
-		title, text = display.Capital(verb.name)+" "+text+"?", "Redemption "+display.Line(chosen[0].ID)
+	question := func() (title, text string) {
+		if run.all == 1 {
+			return display.Capital(verb.name) + " " + names(chosen) + "?", "Redemption " + display.Line(chosen[0].ID)
+		}
+		return fmt.Sprintf("%s %d redemptions?", display.Capital(verb.name), run.all), names(chosen)
 	}
 	begin := func(reason string) tea.Cmd {
 		if d.sender.Busy() {
@@ -170,12 +183,12 @@ func (d *Decider) ask(verb verb, chosen []Decidable) tea.Cmd {
 		return d.step()
 	}
 	if verb.to == api.StatusApproved {
-		return d.shell.Post(Confirm{
-			Title: title, Text: text, Yes: verb.name, Whole: true, Then: func() tea.Cmd { return begin("") },
-		})
+		return d.shell.Post(renamed{question, Confirm{
+			Yes: verb.name, Whole: true, Then: func() tea.Cmd { return begin("") },
+		}})
 	}
-	return d.shell.Post(Prompt{
-		Title: title, Text: text, Yes: verb.name, Changes: true, Then: begin,
+	return d.shell.Post(renamed{question, Prompt{
+		Yes: verb.name, Changes: true, Then: begin,
 		Field: widget.Field{
 			Name: "reason", Label: "Reason", Hint: "such as: the customer cancelled", Check: func(text string) string {
 				if strings.TrimSpace(text) == "" {
@@ -184,7 +197,41 @@ func (d *Decider) ask(verb verb, chosen []Decidable) tea.Cmd {
 				return api.ReasonRule(text, true)
 			},
 		},
-	})
+	}})
+}
+
+// renamed is a question that names perks by their ids until their titles have been read, which may be after it is
+// asked: it opens at once, because the next keys are meant for it.
+type renamed struct {
+	now func() (title, text string)
+	Question
+}
+
+func (r renamed) Overlay(shell *Shell) Overlay {
+	return &renamedDialog{r.Question.Overlay(shell), r.now}
+}
+
+type renamedDialog struct {
+	Overlay
+	now func() (title, text string)
+}
+
+// renamed is the dialog with what the perks are called now.
+func (d *renamedDialog) renamed() Overlay {
+	switch title, text := d.now(); of := d.Overlay.(type) {
+	case *ConfirmDialog:
+		of.ask.Title, of.ask.Text = title, text
+	case *PromptDialog:
+		of.ask.Title, of.ask.Text = title, text
+	}
+	return d.Overlay
+}
+
+func (d *renamedDialog) Title() string          { return d.renamed().Title() }
+func (d *renamedDialog) AccessibleText() string { return d.renamed().AccessibleText() }
+
+func (d *renamedDialog) View(theme *theme.Theme, width, height int) string {
+	return d.renamed().View(theme, width, height)
 }
 
 // names lists redemptions by their perks: "Tea for two for ann, bob".
@@ -192,10 +239,11 @@ func names(chosen []Decidable) string {
 	var perks []string
 	users := map[string][]string{}
 	for _, r := range chosen {
-		if users[r.Title] == nil {
-			perks = append(perks, r.Title)
+		perk := r.perk()
+		if users[perk] == nil {
+			perks = append(perks, perk)
 		}
-		users[r.Title] = append(users[r.Title], display.Line(r.UserID))
+		users[perk] = append(users[perk], display.Line(r.UserID))
 	}
 	lines := make([]string, len(perks))
 	for i, perk := range perks {

@@ -121,7 +121,7 @@ func (s *List) chosen() (chosen []screen.Decidable) {
 		records = []api.RedemptionRecord{*current}
 	}
 	for _, r := range records {
-		chosen = append(chosen, screen.Decidable{RedemptionRecord: r, Title: s.Titles.Perk(&r)})
+		chosen = append(chosen, s.Titles.Decidable(r))
 	}
 	return chosen
 }
@@ -132,7 +132,10 @@ func (s *List) Offers() []actions.Offer {
 		status, view = "", "all"
 	}
 	onlyStatus := s.With(func(f *api.RedemptionFilter) { f.Status = status })
-	return s.Redemptions.Offers(append(s.decider.Offers(s.chosen(), why), []actions.Offer{
+	decide := actions.Around(s.decider.Offers(s.chosen(), why), func(do func() tea.Cmd) tea.Cmd {
+		return tea.Batch(do(), s.ReadTitles()) // the question names what is marked elsewhere, too
+	})
+	return s.Redemptions.Offers(append(decide, []actions.Offer{
 		{ID: actions.NextTab, Hint: view, Do: func() tea.Cmd { return s.Find(onlyStatus) }},
 		{ID: actions.ForUser, Why: why, Do: func() tea.Cmd {
 			return s.shell.Open(screen.ToUser{ID: s.Current().UserID, Redeemed: true})

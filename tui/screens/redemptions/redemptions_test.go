@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type session struct {
 	drops atomic.Bool  // the requests too
 	holds chan struct{}
 	lists chan struct{} // nil, or holds lists until it is closed
+	perks chan struct{} // the same for single perks
 	calls chan struct{} // a decision has arrived
 }
 
@@ -54,9 +56,16 @@ func start(t *testing.T, approved bool) *session {
 
 func (s *session) proxy(forward http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if lists := s.lists; lists != nil && strings.HasSuffix(r.URL.Path, "/redemptions") {
+		held := s.lists
+		switch {
+		case path.Base(path.Dir(r.URL.Path)) == "perks":
+			held = s.perks
+		case !strings.HasSuffix(r.URL.Path, "/redemptions"):
+			held = nil
+		}
+		if held != nil {
 			select {
-			case <-lists:
+			case <-held:
 			case <-r.Context().Done():
 				return
 			}
@@ -121,6 +130,13 @@ func (s *session) commands() map[string]func(argument string) {
 				s.lists = make(chan struct{})
 			} else {
 				close(s.lists)
+			}
+		},
+		"titles": func(how string) {
+			if how == "are held" {
+				s.perks = make(chan struct{})
+			} else {
+				close(s.perks)
 			}
 		},
 		"arrives": func(string) { tuitest.Await(s.Driver, s.calls) },
@@ -205,6 +221,37 @@ var flows = map[string]string{
 		P                => Perk A day at the spa
 		esc enter        => Redemption | of user cid | Status pending, waiting for approval
 		esc u            => User cid | Redeemed 1`,
+}
+
+// TestAQuestionNamesThePerkOnceItsTitleIsRead types the reason meanwhile.
+func TestAQuestionNamesThePerkOnceItsTitleIsRead(t *testing.T) {
+	start(t, false).Play(`
+		titles: are held
+		redeem: tea for dan
+		R         => dan tea ● approved
+		k         => > dan tea
+		ctrl+x    => Void tea for dan?
+		"left"    => > Reason left
+		titles: are read
+		          => Void Tea for two for dan? | > Reason left
+		" early\n" => Done: 1 redemption voided.`)
+}
+
+// TestAQuestionNamesWhatIsMarkedElsewhere is about more rows than the window has.
+func TestAQuestionNamesWhatIsMarkedElsewhere(t *testing.T) {
+	s := start(t, false)
+	for i := range 60 {
+		id := fmt.Sprintf("ride-%02d", i)
+		s.server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: id, Title: "Title of " + id},
+			Approval: store.ApprovalManual})
+		s.redeem(id + " for ann")
+	}
+	s.Play(`
+		R settle => row 1 of 63
+		A a      => Approve 63 redemptions?`)
+	s.Until("all titles", func() bool {
+		return strings.Count(s.App.Overlay().AccessibleText(), "Title of ride-") == 60
+	})
 }
 
 // faults are sessions over three redemptions that wait for approval, with replies that are late or lost.

@@ -239,7 +239,7 @@ func (s *Screen) chosen() (chosen []screen.Decidable) {
 	if r == nil {
 		return nil
 	}
-	return []screen.Decidable{{RedemptionRecord: *r, Title: s.redeemed.Titles.Perk(r)}}
+	return []screen.Decidable{s.redeemed.Titles.Decidable(*r)}
 }
 
 func (s *Screen) Form() *widget.Form {
