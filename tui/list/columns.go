@@ -32,6 +32,9 @@ func (c Columns[T]) Drawn() []widget.Column {
 	return drawn
 }
 
+// AgeWidth is the Min of a column of ages, all but the oldest: "999 days ago".
+const AgeWidth = 12
+
 // Cells returns the cells of a row.
 func (c Columns[T]) Cells(row T) []string {
 	cells := make([]string, len(c))

@@ -44,7 +44,7 @@ func newMade(shell *screen.Shell, perkID string) *made {
 		File:       perkID + "-redemptions",
 		Open:       func(id string, _ record) tea.Cmd { return shell.Open(screen.ToRedemption{ID: id}) },
 		Columns: list.Columns[record]{
-			{Column: widget.Column{Name: "When", Min: 10}, Sort: newest.Field,
+			{Column: widget.Column{Name: "When", Min: list.AgeWidth}, Sort: newest.Field,
 				Cell: func(r record) string { return shell.When(r.RedeemedAt) }},
 			{Column: widget.Column{Name: "User", Min: 12, Share: 2},
 				Cell: func(r record) string { return display.Line(r.UserID) }},

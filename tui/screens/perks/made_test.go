@@ -78,6 +78,16 @@ func TestAPerkIsRedeemedOnItsPage(t *testing.T) {
 		esc              => Redemptions 3`)
 }
 
+func TestAnOldAgeOnThePageOfAPerkIsNotCut(t *testing.T) {
+	d := tuitest.Start(t, redeemed(t))
+	d.Settle()
+	d.Resize(120, 40)
+	d.Open(screen.ToPerk{ID: "spa"})
+	d.Play(`
+		           => just now bob ◐ pending
+		wait: 385h => 16 days ago bob ◐ pending`)
+}
+
 func TestAPerkHasNoRedemptionsForAClientThatMayReadNone(t *testing.T) {
 	server := redeemed(t)
 	id, secret := server.Client(api.ScopePerksRead)

@@ -74,7 +74,7 @@ func columns(shell *screen.Shell, titles list.Titles, isQueue bool) (all list.Co
 	} else {
 		all = list.Columns[record]{
 			user, title, list.Status,
-			{Column: widget.Column{Name: "When", Min: 12, Drop: 1}, Sort: "redeemed_at",
+			{Column: widget.Column{Name: "When", Min: list.AgeWidth, Drop: 1}, Sort: "redeemed_at",
 				Cell: func(r record) string { return shell.When(r.RedeemedAt) }},
 			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 2},
 				Cell: func(r record) string { return screen.Optional(r.Reason) }},

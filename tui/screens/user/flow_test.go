@@ -279,6 +279,12 @@ var flows = map[string]string{
 		4                => Redemptions 2 | Coffee for two ⊘ voided
 		G enter          => Status voided, can be redeemed again | Decided | Reason left early | Client`,
 
+	"an old age is not cut": `
+		redeem: coffee for alice
+		redemptions: alice => just now Coffee for two ● approved
+		wait: 385h       => 16 days ago Coffee for two
+		wait: 23592h     => 999 days ago Coffee for two ● approved`,
+
 	"what others redeem is marked for a second": `
 		user: alice      => Redeemed 0 | Available 3
 		settle

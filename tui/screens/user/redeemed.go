@@ -130,7 +130,7 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 		},
 		Open: func(_ string, r record) tea.Cmd { return open(r) },
 		Columns: list.Columns[record]{
-			{Column: widget.Column{Name: "When", Min: 10}, Sort: newest.Field, Cell: when},
+			{Column: widget.Column{Name: "When", Min: list.AgeWidth}, Sort: newest.Field, Cell: when},
 			{Column: widget.Column{Name: "Perk", Min: 18, Share: 4}, Cell: titles.Perk},
 			list.Status,
 			{Column: widget.Column{Name: "Perk id", Min: 7, Share: 2, Drop: 1},
@@ -139,7 +139,7 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 				Cell: func(r record) string { return screen.Optional(r.Reason) }},
 			{Column: widget.Column{Name: "Metadata", Min: 12, Share: 3, Drop: 3},
 				Cell: func(r record) string { return screen.MetadataSummary(r.Metadata) }},
-			{Column: widget.Column{Name: "Decided", Min: 10, Drop: 4}, Cell: decided},
+			{Column: widget.Column{Name: "Decided", Min: list.AgeWidth, Drop: 4}, Cell: decided},
 			{Column: widget.Column{Name: "Id", Min: 8, Share: 2, Drop: 5},
 				Cell: func(r record) string { return display.Line(r.ID) }},
 			{Column: widget.Column{Name: "Client", Min: 20, Share: 1, Drop: 6},
