@@ -148,9 +148,9 @@ func newSet(s *session.Session) *cobra.Command {
 		Long: "Make a profile read-only or protected. =false undoes that.\n\n" +
 			"With a read-only profile, perksctl refuses every request that could change something, also in the\n" +
 			"terminal UI. With a protected one, it asks for the profile's name before it changes live data: once\n" +
-			"for a file of rows, and not in the sandbox or with --dry-run. Off a terminal, and to start the\n" +
-			"terminal UI, pass --confirm-profile NAME. This prevents slips. To limit what a client can do, limit\n" +
-			"its scopes.",
+			"for a file of rows, and not in the sandbox or with --dry-run. The terminal UI asks each time. Off a\n" +
+			"terminal, pass --confirm-profile NAME. This prevents slips. To limit what a client can do, limit its\n" +
+			"scopes.",
 		Example: "  perksctl profile set prod --protected\n" +
 			"  perksctl profile set audit --read-only\n" +
 			"  perksctl profile set audit --read-only=false",
