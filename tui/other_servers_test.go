@@ -141,6 +141,9 @@ func TestListsWithoutCountsAreWalkedToTheirEnds(t *testing.T) {
 	}
 }
 
+// oneWay is said about the end of a list that is neither counted nor reversed.
+const oneWay = "Only 100 are counted, and the order can't be reversed to see the end. / finds the others."
+
 // TestTheEndAtServersThatDoNotCount goes to the last row by the reversed order, unless the service ignores that.
 func TestTheEndAtServersThatDoNotCount(t *testing.T) {
 	none := specserver.Freedoms{NoTotal: true, NoLinks: true, Meta: specserver.MetaNone}
@@ -161,19 +164,33 @@ func TestTheEndAtServersThatDoNotCount(t *testing.T) {
 			settle
 			` + up + ` => > Offer 001 | row 1 of 130`},
 		"no order": {unsorted, `
-			settle G => > Offer 100 | row 100 of 100+ | Only 100 are counted. / finds the others.
+			settle G => > Offer 100 | row 100 of 100+ | SAID
 			settle G settle => > Offer 130 | row 130 of 130`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := atOtherServer(t, test.freedoms)
-			o.Play("=> Offer 001 | row 1 of\n" + test.flow)
+			o.Play("=> Offer 001 | row 1 of\n"+test.flow, "SAID", oneWay)
 		})
 	}
 }
 
-// TestTheEndOfRowsThatAreEqualInTheirOrder has a service that neither counts nor reverses perks of one date.
-func TestTheEndOfRowsThatAreEqualInTheirOrder(t *testing.T) {
+// TestTheEndOfRowsThatAreNotReversed has services that do not count perks of one date, and do not reverse them, or
+// refuse that.
+func TestTheEndOfRowsThatAreNotReversed(t *testing.T) {
+	for name, refuses := range map[string]bool{"ignored": false, "refused": true} {
+		t.Run(name, func(t *testing.T) { goToEndOneWay(t, refuses) })
+	}
+}
+
+func goToEndOneWay(t *testing.T, refuses bool) {
 	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if sort := r.URL.Query().Get("sort"); refuses && sort == "created_at" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "One order only.", Code: api.CodeValidationFailed,
+				Errors: api.FieldErrors{"sort": {"must be -created_at"}}})
+			return
+		}
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		var perks []map[string]string
 		for n := 50*(page-1) + 1; n <= min(50*page, 130); n++ {
@@ -184,8 +201,8 @@ func TestTheEndOfRowsThatAreEqualInTheirOrder(t *testing.T) {
 	}))
 	d.Play(`
 		=> Offer 001 | row 1 of
-		settle G => > Offer 100 | row 100 of 100+ | Only 100 are counted. / finds the others.
-		settle G settle => > Offer 130 | row 130 of 130`)
+		settle G => > Offer 100 | row 100 of 100+ | SAID
+		settle G settle => > Offer 130 | row 130 of 130`, "SAID", oneWay)
 }
 
 // TestTheProfileSaysWhatTheServiceLacks opens the page to switch the profile, at a server that lacks all and at perksd.

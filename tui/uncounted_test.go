@@ -58,7 +58,7 @@ func TestUsersAreWalkedToTheirEnd(t *testing.T) {
 	d.Play(`
 		2 => Users 200+
 		enter => user-0001 | row 1 of 200+
-		G => row 50 of 200+ | Only 200 are counted. / finds the others.
+		G => row 50 of 200+ | Only 200 are counted, and the order can't be reversed to see the end. / finds the others.
 		settle G => row 100 of 200+
 		settle G => row 150 of 200+
 		settle G => row 200 of 200+

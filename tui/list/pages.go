@@ -561,13 +561,14 @@ func (l *List[F, T]) isOld(before int) bool {
 		l.shell.Now().Sub(l.loader.Value.pages[at].at) > freshFor
 }
 
-// uncounted says that the list is not counted to its end, which cannot be reached from there.
+// uncounted says why the end of the list cannot be reached at once: it is neither counted nor reversed.
 func (l *List[F, T]) uncounted() string {
-	count := display.Count(l.loader.Value.meta().MoreThan)
+	next := l.shell.Key(actions.Filter) + " finds the others."
 	if l.Fields == nil {
-		return fmt.Sprintf("Only %s are counted. %s again reads on.", count, l.shell.Key(actions.Bottom))
+		next = l.shell.Key(actions.Bottom) + " again reads on."
 	}
-	return fmt.Sprintf("Only %s are counted. %s finds the others.", count, l.shell.Key(actions.Filter))
+	return fmt.Sprintf("Only %s are counted, and the order can't be reversed to see the end. %s",
+		display.Count(l.loader.Value.meta().MoreThan), next)
 }
 
 // goToEnd shows the end of a list that goes on after the rows: its last pages, or as far as is read if the list is
