@@ -115,7 +115,7 @@ func (l *List[F, T]) hide(names []string) {
 	l.arrange()
 }
 
-// hiddenColumns returns the names of the columns that are left out, also of some that only another view of the list has.
+// hiddenColumns returns the names of the columns that are left out, also of those that only another view has.
 func (l *List[F, T]) hiddenColumns() []string {
 	return strings.FieldsFunc(l.shell.Settings[settingColumns+l.Settings], func(r rune) bool { return r == ',' })
 }
