@@ -76,7 +76,8 @@ func (s *Editor[I, R, P]) NewHistory() *History[I, R, P] {
 		ID:      func(v version) string { return v.At.String() + screen.Optional(v.ETag) },
 		Open:    func(_ string, v version) tea.Cmd { return shell.Open(toHistory[I, R, P]{s, v}) },
 		Columns: list.Columns[version]{
-			{Column: widget.Column{Name: "When", Min: 10}, Cell: func(v version) string { return shell.When(v.At) }},
+			{Column: widget.Column{Name: "When", Min: list.AgeWidth},
+				Cell: func(v version) string { return shell.When(v.At) }},
 			{Column: widget.Column{Name: "Who", Min: 10, Share: 1, Drop: 1}, Cell: by},
 			{Column: widget.Column{Name: "What", Min: 8}, Tone: toneOf,
 				Cell: func(v version) string { return display.Line(v.Action) }},

@@ -61,7 +61,9 @@ func TestTheRedemptionsOfAPerkFollowWhatOthersRedeem(t *testing.T) {
 		t.Fatal(status)
 	}
 	d.Elapse(5 * time.Second)
-	d.See("Redemptions 3", "carol ◐ pending", "Stock 5, 3 held")
+	d.See("Redemptions 3", "+ just now carol ◐ pending", "Stock 5, 3 held")
+	d.Elapse(time.Second)
+	d.Gone("+ just now")
 }
 
 // The facts stay above the form, and beside it for whom the perk was redeemed, also once another has been.

@@ -100,12 +100,15 @@ func (s *Detail) reload() tea.Cmd { return tea.Batch(s.Init(), s.Record.Again())
 func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
-	case screen.Reconnected, screen.Changed:
-		cmd = s.Init()
 	case screen.Redeemed:
 		if msg.PerkID == s.ID {
 			cmd = s.Init()
 		}
+	case screen.Reconnected:
+		cmd = s.Init()
+	case screen.Changed:
+		cmd = s.Init()
+		s.made.ExpectNews()
 	case screen.Revealed:
 		return s.reload()
 	case screen.Mouse:
