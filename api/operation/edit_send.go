@@ -123,8 +123,8 @@ func (k *EditKind[I, R, P]) Text(name string, of R) string {
 
 // IsSame tells whether two versions are equal. Without strong ETags it compares every field.
 func (k *EditKind[I, R, P]) IsSame(a, b client.Version[R]) bool {
-	if a.ETag != "" && b.ETag != "" && !client.IsWeak(a.ETag) {
-		return a.ETag == b.ETag
+	if a.ETag != "" && b.ETag != "" && !client.IsWeak(a.ETag) && !client.IsWeak(b.ETag) {
+		return client.SameVersion(a.ETag, b.ETag)
 	}
 	return k.Changes(a.Record, b.Record).IsEmpty()
 }
@@ -222,7 +222,7 @@ func (s Saving[I, R, P]) SendReading(ctx context.Context, c *client.Client) Savi
 	if guarded.ETag != s.ETag && IsVersionConflict(sent.Err) && !client.OutcomeUnknown(sent.Err) {
 		return s.Send(ctx, c)
 	}
-	if sent.Err == nil && !sent.Lost && before.ETag != "" && before.ETag == sent.ETag {
+	if sent.Err == nil && !sent.Lost && before.ETag != "" && client.SameVersion(before.ETag, sent.ETag) {
 		sent.Replaced = &before.Record
 	}
 	return sent
@@ -301,7 +301,7 @@ func (s Saving[I, R, P]) IsApplied() bool {
 	case !s.HasCurrent:
 		return false
 	case to != nil && to.ETag != "":
-		return s.Current.ETag == to.ETag
+		return client.SameVersion(s.Current.ETag, to.ETag)
 	case s.onlyKeyTells():
 		return false
 	case to != nil && s.Patch.IsEmpty():

@@ -118,7 +118,7 @@ func (k *EditKind[I, R, P]) ReadVersion(
 		return version, to, nil
 	}
 	version.Record, version.ETag, err = k.AsOf(c, ctx, id, of.At)
-	if of.ETag != nil && err == nil && version.ETag != *of.ETag {
+	if of.ETag != nil && err == nil && !client.SameVersion(version.ETag, *of.ETag) {
 		err = fmt.Errorf("%s was changed again within a millisecond, so this version cannot be read", k.Named(id))
 	}
 	if to.ETag = version.ETag; to.ETag == "" {

@@ -26,7 +26,7 @@ func (e *edit[I, R, P]) afterFailure(event operation.EditEvent, sent operation.S
 	case event == operation.FoundDoubt:
 		return e.kind.adviseReading(e.session, e.id, err)
 	case event == operation.FoundConflict || event == operation.FoundSame:
-		isSame := event == operation.FoundSame && sent.Current.ETag == sent.ETag
+		isSame := event == operation.FoundSame && client.SameVersion(sent.Current.ETag, sent.ETag)
 		if e.merges++; isSame || e.merges > maxMerges && !e.session.Streams.CanAsk() {
 			return err
 		}

@@ -1,6 +1,9 @@
 package property_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // pastFlows are sessions on the page of property 42 and its history.
 var pastFlows = map[string]string{
@@ -43,6 +46,14 @@ var pastFlows = map[string]string{
 		h                => History 1
 		b                => Nothing to restore: property 42 is as it was then.
 		got:`,
+
+	"a long text is restored, whose compressed form has an ETag of its own": `
+		others: {"description":"$long"}
+		others: {"description":"Short."}
+		h                => History 3
+		j b              => Restore this in property 42?
+		G ctrl+s         => Restored property 42: description.
+		stored: {"description":"$long"}`,
 
 	"what somebody else changes during a review is not overwritten": `
 		$saved
@@ -164,7 +175,8 @@ func TestHistoryFlows(t *testing.T) {
 					fill: title Mine
 					ctrl+s ctrl+s => Saved property 42: title.
 					settle
-					got: PATCH {"title":"Mine"}`)...)
+					got: PATCH {"title":"Mine"}`,
+				"$long", strings.Repeat("A long text. ", 120))...)
 		})
 	}
 }
