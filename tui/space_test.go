@@ -25,7 +25,7 @@ var firstScreens = []struct {
 	{"redeem dialog over the list", `r => > User`, 60},
 	{"user", `2 "u-000001\n" => User u-000001`, 79},
 	{"redemptions", `4 => Redemptions 200+`, 67},
-	{"listing", `3 "7\n" => Property 7:`, 47},
+	{"listing", `3 "5\n" => Property 5:`, 43},
 }
 
 // TestTheSpaceOfScreensIsUsed counts the cells of the first screens in a window of 120x40 that are used: those with a

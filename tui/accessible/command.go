@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -37,7 +38,7 @@ func (s *session) question() question {
 		prompt = "Command, row number, or ? for help: "
 	}
 	if top := s.app.Top(); top != nil {
-		prompt = uuid.ReplaceAllString(display.Line(top.Title()), "") + ". " + prompt
+		prompt = uuid().ReplaceAllString(display.Line(top.Title()), "") + ". " + prompt
 	}
 	return question{about: s.app.Top(), prompt: prompt, answer: s.handleCommand, leave: func() tea.Cmd {
 		s.say("Nothing to cancel. Once more quits; so does q.")
@@ -46,7 +47,9 @@ func (s *session) question() question {
 }
 
 // uuid is what a prompt leaves out of a title: it takes long to hear, and was read out with the screen.
-var uuid = regexp.MustCompile(` ?\b[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`)
+var uuid = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(` ?\b[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`)
+})
 
 // reply does what a dialog makes of an answer.
 func (s *session) reply(r screen.Reply) tea.Cmd {

@@ -85,6 +85,9 @@ func maybe[T any](r random, nilPercent int, value T) *T {
 	return &value
 }
 
+// branch is a source whose use does not change what else is drawn for the record.
+func (r random) branch() random { return random{rand.New(rand.NewPCG(r.Uint64(), 0))} } // #nosec G404
+
 // paragraphs has between one and all of the sentences, each once, four in a paragraph.
 func (r random) paragraphs(sentences []string) string {
 	var text strings.Builder
@@ -235,7 +238,7 @@ func (d Data) property(id int64) api.Property {
 	p := api.Property{
 		ID:          id,
 		Title:       fmt.Sprintf("%s %s %s", pick(random, words.HomeQualities), home, pick(random, words.HomePlaces)),
-		Description: fmt.Sprintf("A %s in %s. %s", home, city.Name, random.paragraphs(words.HomeRemarks)),
+		Description: fmt.Sprintf("A %s in %s. %s", home, city.Name, random.branch().paragraphs(words.HomeRemarks)),
 		Address:     fmt.Sprintf("%d %s", random.between(1, 180), pick(random, words.Streets)),
 		City:        city.Name,
 		Postcode:    strconv.Itoa(random.between(10000, 99999)),
