@@ -23,9 +23,9 @@ build: ## build perksd and perksctl into bin/
 demo: build ## start a server with sample data and show the client at work
 	@go run ./cmd/dev/demo
 
-# With make test-postgres beside them, so many test programs keep all processors busy. More of them would only make
-# each slower, and some measure times.
-AT_ONCE ?= $(shell getconf _NPROCESSORS_ONLN)
+# Test programs wait for a third of their time, so one more than there are processors keeps these busy. More of them
+# would only make each slower, and some measure times.
+AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .PHONY: test
 test test-all test-postgres databases endurance-short race: export TMPDIR = $(shell .ci/temporary-folder)

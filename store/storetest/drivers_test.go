@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -41,12 +42,20 @@ func TestSQLite(t *testing.T) {
 	testStore(t, func(t *testing.T) store.Store { return opened(t, openSQLite, newFile(t)) })
 }
 
-// TestSQLiteInSlices imports all but single perks as it otherwise imports very many.
+// TestSQLiteInSlices imports all but single perks as it otherwise imports very many. A slice has a row, or a hundred
+// where there are thousands, because each is a transaction.
 func TestSQLiteInSlices(t *testing.T) {
-	open := func(ctx context.Context, path string) (store.Store, error) {
-		return sqlite.Open(ctx, path, sqlite.Options{SliceRows: 1})
+	open := func(rows int64) open {
+		return func(ctx context.Context, path string) (store.Store, error) {
+			return sqlite.Open(ctx, path, sqlite.Options{SliceRows: rows})
+		}
 	}
-	testStore(t, func(t *testing.T) store.Store { return opened(t, open, newFile(t)) }, "Order", "Import",
+	testStore(t, func(t *testing.T) store.Store {
+		if strings.Contains(t.Name(), "thousands") {
+			return opened(t, open(100), newFile(t))
+		}
+		return opened(t, open(1), newFile(t))
+	}, "Order", "Import",
 		"ImportPartly", "Reset", "Race")
 }
 
