@@ -121,14 +121,18 @@ func (s *Editor[I, R, P]) mergeStatus() string {
 		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.Shell.Key(actions.Mine),
 			s.Shell.Key(actions.Theirs))
 	}
-	goOn := "continues"
+	return "All decided. " + s.Shell.Key(actions.Submit) + " " + s.edit.afterMerge().does + "."
+}
+
+// afterMerge is what follows once all is decided.
+func (e *edit[I, R, P]) afterMerge() words {
 	switch {
-	case s.edit.State() == operation.MergingDraft:
-		goOn = "opens the form"
-	case s.edit.sends:
-		goOn = "saves"
+	case e.State() == operation.MergingDraft:
+		return words{do: "open form", does: "opens the form"}
+	case e.sends:
+		return words{do: "save", does: "saves"}
 	}
-	return "All decided. " + s.Shell.Key(actions.Submit) + " " + goOn + "."
+	return words{do: "continue", does: "continues"}
 }
 
 // fieldDiff is a field of a review or a merge.

@@ -184,7 +184,7 @@ func (s *Editor[I, R, P]) Offers() []actions.Offer {
 		return append([]actions.Offer{
 			{ID: actions.Mine, Why: none, Do: choose(operation.Mine)},
 			{ID: actions.Theirs, Why: none, Do: choose(operation.Theirs)},
-			{ID: actions.Submit, Why: undecided, Hint: "save", Do: s.applyMerge},
+			{ID: actions.Submit, Why: undecided, Hint: s.edit.afterMerge().do, Do: s.applyMerge},
 			{ID: actions.Back, Do: s.leaveMerge},
 		}, s.Scroll.Moves(s.moveInMerge)...)
 	}
