@@ -46,7 +46,7 @@ func (s *Shell) WhyNoChange(offer actions.Offer) string {
 	case !changes:
 		return ""
 	case profile.ReadOnly:
-		return "Profile " + display.Line(profile.Name) + " is read-only. " + s.switches()
+		return "Profile " + display.Line(profile.Name) + " is read-only. " + s.Switches()
 	case s.Account.Client.Lacks(scope):
 		return s.lacks(scope)
 	case scope == api.ScopePerksWrite && s.isLacking(client.ChangesOfPerks):
@@ -74,7 +74,7 @@ func (s *Shell) WhyNotOpen(to Route) string {
 		}
 	case ToProperty:
 		if s.Account.Profile.Sandbox {
-			return "The sandbox has no properties. " + s.switches()
+			return "The sandbox has no properties. " + s.Switches()
 		}
 		scopes = []api.Scope{api.ScopePropertiesRead}
 	case ToRedemptions, ToRedemption:
@@ -89,10 +89,11 @@ func (s *Shell) WhyNotOpen(to Route) string {
 }
 
 func (s *Shell) lacks(scope api.Scope) string {
-	return "This client lacks the scope " + string(scope) + ". " + s.switches()
+	return "This client lacks the scope " + string(scope) + ". " + s.Switches()
 }
 
-func (s *Shell) switches() string { return s.Key(actions.Login) + " switches the profile." }
+// Switches says which key switches the profile.
+func (s *Shell) Switches() string { return s.Key(actions.Login) + " switches the profile." }
 
 func (s *Shell) isLacking(extension string) bool { return slices.Contains(s.Lacking, extension) }
 

@@ -243,7 +243,7 @@ func (s *Shell) Explain(err error) (what, next string) {
 	case refused.LoginNeeded():
 		return what, s.Key(actions.Login) + " logs in."
 	case refused.Status == http.StatusForbidden:
-		return what, s.Key(actions.Login) + " switches the profile."
+		return what, s.Switches()
 	}
 	return what, retry
 }

@@ -227,7 +227,7 @@ func (s *Screen) again() string {
 
 func (s *Screen) refused(i *item, e *client.Error) outcome {
 	user, now := i.Request.UserID, s.shell.Now()
-	login, another := "Log in ("+s.shell.Key(actions.Login)+") ", "Try another perk for "+user+"."
+	another := "Try another perk for " + user + "."
 	stops, _ := classify(i)
 	o := outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e)}
 	switch {
@@ -241,9 +241,10 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 			o.next = "Wait until " + i.at.Add(e.RetryAfter).Format("15:04:05") + ". " + s.again()
 		}
 	case e.Code == api.CodeInsufficientScope:
-		o.mark, o.next = "not allowed", login+"as a client with the scope "+string(api.ScopePerksRedeem)+"."
+		o.mark, o.next = "not allowed", fmt.Sprintf("Log in (%s) as a client with the scope %s.",
+			s.shell.Key(actions.Login), api.ScopePerksRedeem)
 	case e.Status == http.StatusForbidden:
-		o.mark, o.next = "not allowed", login+"with a profile that may redeem."
+		o.mark, o.next = "not allowed", s.shell.Switches()
 	case e.Code == api.CodeAlreadyRedeemed:
 		return s.duplicate(i)
 	case e.Code == api.CodeSoldOut:

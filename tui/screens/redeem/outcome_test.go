@@ -114,7 +114,7 @@ func TestActionsWithoutKeysAreNamedByTheirCommand(t *testing.T) {
 		`"Save" in the command palette retries. It can't be redeemed`:      refused(http.StatusTooManyRequests, ""),
 		`"Redeem" in the command palette opens the form`:                   refused(422, api.CodeIdempotencyKeyReused),
 		`"Go to the user" in the command palette shows`:                    refused(409, api.CodeAlreadyRedeemed),
-		`Log in ("Log in, or switch the profile" in the command palette)`:  refused(http.StatusForbidden, ""),
+		`"Log in, or switch the profile" in the command palette switches`:  refused(http.StatusForbidden, ""),
 		`"Check again" in the command palette checks again, "Retry safely`: unknown,
 	} {
 		if got := s.outcome(of).next; !strings.Contains(got, want) {
