@@ -84,8 +84,8 @@ func (s *session) command(id actions.ID) string {
 }
 
 func (s *session) hasRows() bool {
-	_, hasRows := s.app.Top().(screen.Chooser)
-	return hasRows
+	chooser, isList := s.app.Top().(screen.Chooser)
+	return isList && chooser.HasRows()
 }
 
 func (s *session) handleCommand(text string) tea.Cmd {
@@ -150,12 +150,11 @@ func (s *session) more() tea.Cmd {
 }
 
 func (s *session) choose(row int) bool {
-	chooser, hasRows := s.app.Top().(screen.Chooser)
 	switch {
-	case !hasRows:
+	case !s.hasRows():
 		s.say("No rows here.")
 		return false
-	case !chooser.Choose(row):
+	case !s.app.Top().(screen.Chooser).Choose(row):
 		s.say(fmt.Sprintf("No row %d here.", row))
 		return false
 	}

@@ -262,6 +262,8 @@ func (l *List[F, T]) Choose(number int) bool {
 	return true
 }
 
+func (l *List[F, T]) HasRows() bool { return true }
+
 func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:

@@ -400,7 +400,7 @@ func (l *List[F, T]) spoken(i int) string {
 	var line strings.Builder
 	fmt.Fprintf(&line, "%d.", l.number(i))
 	for c, column := range l.Columns {
-		switch cell := column.Cell(&l.shown[i]); {
+		switch cell := strings.TrimSuffix(column.Cell(&l.shown[i]), "."); {
 		case cell == "", c > 0 && strings.HasSuffix(" "+strings.ToLower(column.Name), " id"):
 		case c == 0 && column.Share > 0:
 			fmt.Fprintf(&line, " %s.", cell)

@@ -173,8 +173,7 @@ func (h *History[I, R, P]) Update(msg tea.Msg) tea.Cmd {
 // Selected is the record, for commands of the user's own.
 func (h *History[I, R, P]) Selected() (of, id string) { return h.of.Kind.Name, string(h.of.ID) }
 
-// Choose moves the cursor of the list.
-func (h *History[I, R, P]) Choose(row int) bool { return h.change == nil && h.List.Choose(row) }
+func (h *History[I, R, P]) HasRows() bool { return h.change == nil }
 
 func (h *History[I, R, P]) Offers() []actions.Offer {
 	if h.change == nil {

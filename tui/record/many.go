@@ -130,8 +130,9 @@ func (s *Many[I, R, P]) isReviewing() bool               { return s.plan != nil 
 func (s *Many[I, R, P]) note(text string) *Many[I, R, P] { s.notes = append(s.notes, text); return s }
 func (s *Many[I, R, P]) Watches(api.Event) bool          { return false }
 func (s *Many[I, R, P]) WatchesWhileTyping() bool        { return false }
+func (s *Many[I, R, P]) HasRows() bool                   { return s.isDone() }
 func (s *Many[I, R, P]) Choose(row int) (has bool) { // of the results
-	if !s.isDone() || row < 1 || row > s.table.Len() {
+	if row < 1 || row > s.table.Len() {
 		return false
 	}
 	s.table.SetCursor(row - 1)

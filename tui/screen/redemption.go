@@ -110,12 +110,12 @@ func (s *Shell) RedemptionFacts(r *api.RedemptionRecord, title string) []widget.
 	if r.ClientID != "" {
 		facts = append(facts, widget.Pair{Label: "Client", Value: display.Line(r.ClientID)})
 	}
-	return append(facts, widget.Pair{Label: "Metadata", Value: metadataIndented(r.Metadata)},
-		widget.Pair{Label: "Id", Value: display.Line(r.ID)})
+	return append(facts, widget.Pair{Label: "Metadata", Value: metadataIndented(r.Metadata),
+		Spoken: metadataWords(r.Metadata, len(r.Metadata))}, widget.Pair{Label: "Id", Value: display.Line(r.ID)})
 }
 
 func metadataIndented(metadata json.RawMessage) string {
-	if slices.Contains([]string{"", "{}", "null"}, string(bytes.TrimSpace(metadata))) {
+	if isEmpty(metadata) {
 		return "none"
 	}
 	indented, err := display.IndentJSON(metadata, "")
@@ -125,17 +125,29 @@ func metadataIndented(metadata json.RawMessage) string {
 	return display.Text(strings.ReplaceAll(string(indented), "\t", " "))
 }
 
+func isEmpty(metadata json.RawMessage) bool {
+	return slices.Contains([]string{"", "{}", "null"}, string(bytes.TrimSpace(metadata)))
+}
+
 // maxSummary is the greatest width of the metadata in a row.
 const maxSummary = 160
 
 // MetadataSummary writes metadata as "shop=Mitte till=4". Metadata that is not an object stays as it is.
 func MetadataSummary(metadata json.RawMessage) string {
+	return display.Cut(metadataWords(metadata, maxSummary), maxSummary)
+}
+
+// metadataWords writes no more members of metadata than reach a width.
+func metadataWords(metadata json.RawMessage, width int) string {
+	if isEmpty(metadata) {
+		return ""
+	}
 	decoder := json.NewDecoder(bytes.NewReader(metadata))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		return display.Cut(display.Line(string(metadata)), maxSummary)
+		return display.Line(string(metadata))
 	}
 	var parts []string
-	for length := 0; decoder.More() && length < maxSummary; {
+	for length := 0; decoder.More() && length < width; {
 		name, err := decoder.Token()
 		var value json.RawMessage
 		if err != nil || decoder.Decode(&value) != nil {
@@ -149,5 +161,5 @@ func MetadataSummary(metadata json.RawMessage) string {
 		parts = append(parts, part)
 		length += display.Width(part)
 	}
-	return display.Cut(display.Line(strings.Join(parts, " ")), maxSummary)
+	return display.Line(strings.Join(parts, " "))
 }

@@ -71,6 +71,8 @@ const ReadAtOnce = 10
 // Chooser is a Screen with a list. The accessible mode chooses a row by its number, from 1.
 type Chooser interface {
 	Choose(row int) bool
+	// HasRows tells whether the list is shown, and not a page of one record in its place.
+	HasRows() bool
 }
 
 // Suggester is a Screen whose form has a field that people half know. The accessible mode asks which value is meant.

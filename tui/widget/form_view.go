@@ -430,7 +430,8 @@ func (f *Form) AccessibleText() string {
 // Pair is a fact with its name, without control characters. The value may have styles and line feeds.
 type Pair struct {
 	Label, Value string
-	IsText       bool // it is long, and can be beside the others
+	IsText       bool   // it is long, and can be beside the others
+	Spoken       string // is read instead of the value, if it is not empty
 }
 
 // minValueWidth is the least width for values beside their labels.
@@ -472,7 +473,7 @@ func Pairs(theme *theme.Theme, width int, pairs []Pair) []string {
 func AccessiblePairs(pairs []Pair) []string {
 	lines := make([]string, len(pairs))
 	for i, p := range pairs {
-		lines[i] = p.Label + ": " + strings.ReplaceAll(p.Value, "\n", " ")
+		lines[i] = p.Label + ": " + strings.ReplaceAll(cmp.Or(p.Spoken, p.Value), "\n", " ")
 	}
 	return lines
 }

@@ -328,7 +328,9 @@ func (s *Screen) showRedemption(r *api.RedemptionRecord) tea.Cmd {
 }
 
 // Choose moves the cursor of the list that has the keyboard.
-func (s *Screen) Choose(row int) bool { return s.detail == nil && s.focused().Choose(row) }
+func (s *Screen) Choose(row int) bool { return s.focused().Choose(row) }
+
+func (s *Screen) HasRows() bool { return s.detail == nil }
 
 // mouse gives the keyboard to the list that is clicked on.
 func (s *Screen) mouse(event screen.Mouse) tea.Cmd {
