@@ -156,10 +156,11 @@ func TestRowsSayWhatTheyAreWithoutIds(t *testing.T) {
 	w := service(t)
 	transcript := runScript(t, loggedIn(t, w, screen.ToUser{ID: "alice", Redeemed: true}),
 		"switch tab", "redeem 1", "yes", "switch tab", "redemptions", "filter", "status:pending",
-		"1", "q")
+		"reject 1", "Too late.", "clear filter", "1", "q")
 	for _, want := range []string{
 		"\n1. When: just now. Perk: A day at the spa. Status: pending. Client: acme. Chosen.\n",
 		"\n1. alice. Perk: A day at the spa. Status: pending. When: just now. Client: acme. Chosen.\n",
+		" Status: rejected. When: just now. Reason: Too late. Client: acme. Chosen.\n",
 		"\n1. Waiting: just now. User: alice. Perk: A day at the spa. Client: acme. Chosen.\n",
 		"\nRedemption of user alice. Command, ",
 	} {
