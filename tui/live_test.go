@@ -59,7 +59,8 @@ func TestScreensShowWhatOthersChange(t *testing.T) {
 		e
 		price: 175
 		wait: 3s => Somebody else changed: price per week. Saving merges. | > Title
-		"!" ctrl+s => Somebody else changed property 1 meanwhile: price per week. | nothing to decide. | ctrl+s continue esc back
+		"!" ctrl+s => Somebody else changed property 1 meanwhile: price per week. | nothing to decide.
+		=> ctrl+s continue esc back
 		ctrl+s => 1 field changes: Title
 		ctrl+s => Done: Saved property 1: title.`)
 }
