@@ -119,7 +119,7 @@ func TestWideWindowShowsTextsBesideFacts(t *testing.T) {
 	}{{80, "About Two cups."}, {110, "About Merchant none"}, {120, "About Merchant none Valid"},
 		{200, "About Merchant none Valid"}} {
 		d.Resize(test.width, 40)
-		d.See("Two cups.", "Terms", "Not on Sundays.", "Id coffee", "City Bath")
+		d.See("Two cups.", "Terms", "Not on Sundays.", "Id coffee", "City Bath", "Hold for no limit")
 		if !slices.ContainsFunc(strings.Split(d.Screen(), "\n"), func(line string) bool {
 			return strings.HasPrefix(strings.Join(strings.Fields(strings.Trim(line, "│ ")), " "), test.row)
 		}) {
