@@ -16,12 +16,19 @@ import (
 // Line returns the text as one safe line: without control characters and marks of writing direction, with blanks for
 // tabs and line breaks, and with U+FFFD for invalid UTF-8.
 func Line(text string) string {
+	if !strings.ContainsFunc(text, isChangedByLine) { // nearly all texts: a list makes thousands of cells at once
+		return text
+	}
 	return Text(strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || r == '\u2028' || r == '\u2029' {
+		if unicode.IsSpace(r) {
 			return ' '
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD")))
+}
+
+func isChangedByLine(r rune) bool {
+	return (r < ' ' || r > '~') && (r == utf8.RuneError || unicode.IsSpace(r) || IsControl(r))
 }
 
 // Text does the same but keeps line feeds and tabs.

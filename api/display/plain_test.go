@@ -19,6 +19,7 @@ func TestLineAndText(t *testing.T) {
 		{"\u202egnp.exe\u202c \u2066x\u2069 \u200fy", "gnp.exe x y", "gnp.exe x y"},
 		{"not \xff\x9b UTF-8", "not \uFFFD UTF-8", "not \uFFFD UTF-8"},
 		{"separator\u2028s", "separator s", "separator\u2028s"},
+		{"no\u00a0break", "no break", "no\u00a0break"},
 		{"", "", ""},
 	} {
 		if got := display.Line(test.in); got != test.line {

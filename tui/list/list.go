@@ -107,13 +107,13 @@ type List[F, T any] struct {
 	kept      api.SortKey // how the list was sorted last; zero if it never was
 	views     []string    // saved queries
 	table     *widget.Table
-	shown     []T       // the records in the rows
-	distances []float64 // of theirs; not a number where the service does not tell
-	starts    []int     // where each page begins in them
-	ends      [2]bool   // they begin where the list does, and end where it does
-	added     []string  // the ids of those that others have just added
-	addedAt   time.Time // when they were shown first
-	base      int64     // how many records of the list are before them; below zero, how many are from the first on
+	shown     []T                // the records in the rows
+	distances map[string]float64 // of theirs by id; not a number where the service does not tell
+	starts    []int              // where each page begins in them
+	ends      [2]bool            // they begin where the list does, and end where it does
+	added     []string           // the ids of those that others have just added
+	addedAt   time.Time          // when they were shown first
+	base      int64              // how many records of the list are before them; below zero, how many are from the first on
 	rows      []widget.Row
 	rowsAt    time.Time // when the rows were made: they say how many days are left
 	seen      map[string][]string
@@ -407,12 +407,8 @@ func (l *List[F, T]) Near() []T {
 
 // DistanceKM is how far a record of the list is from the position of the query, if the service tells.
 func (l *List[F, T]) DistanceKM(record *T) (km float64, known bool) {
-	for i := range l.shown {
-		if &l.shown[i] == record {
-			return l.distances[i], !math.IsNaN(l.distances[i])
-		}
-	}
-	return 0, false
+	km, known = l.distances[l.ID(record)]
+	return km, known && !math.IsNaN(km)
 }
 
 // problem says why the last load failed, and what to do next.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -433,7 +432,7 @@ func (l *List[F, T]) showPages(loaded load) {
 // gather collects the records of the pages, without those that an earlier page has: while others are added, a page
 // begins with the end of the one before.
 func (l *List[F, T]) gather() {
-	l.shown, l.distances, l.starts, l.mismatch = nil, nil, nil, ""
+	l.shown, l.distances, l.starts, l.mismatch = nil, map[string]float64{}, nil, ""
 	known := map[string]bool{}
 	for i := range l.loader.Value.pages {
 		p := &l.loader.Value.pages[i]
@@ -449,11 +448,9 @@ func (l *List[F, T]) gather() {
 				continue
 			}
 			l.shown = append(l.shown, p.Data[i])
-			distance := math.NaN()
 			if i < len(p.DistancesKM) {
-				distance = p.DistancesKM[i]
+				l.distances[id] = p.DistancesKM[i]
 			}
-			l.distances = append(l.distances, distance)
 		}
 		for i := range p.Data {
 			known[l.ID(&p.Data[i])] = true
