@@ -60,7 +60,7 @@ var jobs = []job{
 		"≠ property 5 Flat 5 500"},
 	{"restore it", 0, 2, screen.ToProperty{ID: "5"}, "delete:", `b ctrl+s`, "Restored property 5.",
 		"property 5 Flat 5 500"},
-	{"create a property", 0, 4, screen.ToProperties{}, "list:", `N "Loft" tab "310" ctrl+s y`, "Created property 6",
+	{"create a property", 0, 3, screen.ToProperties{}, "list:", `N "Loft" tab "310" ctrl+s`, "Created property 6",
 		"property 6 Loft 310"},
 	{"open a perk by its id", 0, 2, nil, "", `ctrl+k "hamburg" enter`, "Perk Coffee in Hamburg", ""},
 	{"open a redemption by its id", 4, 2, nil, "", `ctrl+k "REDEMPTION" enter`, "of user bob | Coffee in Hamburg", ""},

@@ -43,7 +43,8 @@ func TestAProtectedProfileIsChangedOnceItsNameIsTyped(t *testing.T) {
 	d := startProtected(t)
 	d.See("live protected")
 	routes := map[string]screen.Route{"tea": screen.ToPerk{ID: "tea"}, "spa": screen.ToPerk{ID: "spa"},
-		"redemptions": screen.ToRedemptions{}, "listing": screen.ToProperty{ID: "7"}}
+		"redemptions": screen.ToRedemptions{}, "listing": screen.ToProperty{ID: "7"},
+		"listings": screen.ToProperties{}}
 	d.Commands = map[string]func(string){
 		"open": func(name string) { d.Open(routes[name]) },
 		"confirm": func(string) {
@@ -83,7 +84,11 @@ func TestAProtectedProfileIsChangedOnceItsNameIsTyped(t *testing.T) {
 		settle ctrl+x => Delete property 7?
 		"delete" enter => Delete property 7?
 		ctrl+u
-		confirm: => Deleted property 7, Attic.`)
+		confirm: => Deleted property 7, Attic.
+		open: listings => Properties
+		settle esc N => New property
+		"Loft" tab "310" ctrl+s => Create this property? | Everybody will see it at
+		confirm: => Created property`)
 }
 
 // TestAProtectedProfileIsReadToTheEndBeforeItsNameConfirms asks about more than fits.

@@ -105,14 +105,17 @@ func (s *session) handleCommand(text string) tea.Cmd {
 			return s.more()
 		}
 	}
-	if text, finds := strings.CutPrefix(text, ":"); finds && text != "" {
-		opened := s.app.Attempt(actions.Palette)
-		if o, ok := s.app.Overlay().(*screen.PickDialog); ok {
-			return tea.Batch(opened, o.Search(text))
-		}
-		return opened
-	}
 	keys, offers := s.app.Shell().Keys, s.offers()
+	if name, found := strings.CutPrefix(text, ":"); found && name != "" {
+		if len(find(keys, offers, name)) != 1 {
+			opened := s.app.Attempt(actions.Palette)
+			if o, ok := s.app.Overlay().(*screen.PickDialog); ok {
+				return tea.Batch(opened, o.Search(name))
+			}
+			return opened
+		}
+		text = name // a command is written as in a form
+	}
 	_, isKey := keys.Find(text, false, offers)
 	if row, err := strconv.Atoi(text); err == nil && (s.hasRows() || !isKey) {
 		if opens := slices.ContainsFunc(offers,

@@ -212,3 +212,16 @@ func TestProtectedProfileIsAskedForByName(t *testing.T) {
 		}
 	}
 }
+
+// TestANewRecordIsReadAloudBeforeItIsCreated ends the form at once: the question has all that is sent.
+func TestANewRecordIsReadAloudBeforeItIsCreated(t *testing.T) {
+	w := service(t)
+	transcript := runScript(t, loggedIn(t, w, screen.ToProperties{}), ":leave", "create", "Attic", "310", ":send", "no",
+		":send", "yes", ":delete", "delete", "q")
+	for _, want := range []string{"Create this property?", "310 per week", "Everybody will see it at ",
+		"«no»\nNo.", `Created property 8, Attic. ":delete" deletes it.`, "Deleted property 8, Attic."} {
+		if !strings.Contains(transcript, want) {
+			t.Errorf("%q is missing:\n%s", want, transcript)
+		}
+	}
+}

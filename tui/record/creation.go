@@ -25,8 +25,10 @@ type ToNew[I ~string, R any, P operation.Patch[R, P]] struct{ Kind *Kind[I, R, P
 func (to ToNew[I, R, P]) Tab() int                              { return to.Kind.Tab }
 func (to ToNew[I, R, P]) New(shell *screen.Shell) screen.Screen { return newCreation(shell, to.Kind) }
 
-// Creation is the screen that creates a record: the form of an edit over an empty one, and a question. Each answer
-// has an idempotency key of its own. While it is unknown what became of one, nothing but that is sent.
+// Creation is the screen that creates a record: the form of an edit over an empty one. The form shows all that is sent.
+// A question comes first only on a protected profile, after an attempt whose outcome is unknown, and in the accessible
+// mode, which asks for one field after the other. Each attempt has an idempotency key of its own. While its outcome is
+// unknown, nothing but that is sent.
 type Creation[I ~string, R any, P operation.Patch[R, P]] struct {
 	shell         *screen.Shell
 	kind          *Kind[I, R, P]
@@ -122,7 +124,7 @@ func (s *Creation[I, R, P]) cancel() tea.Cmd {
 		No: "keep editing", Local: true, Then: s.shell.Close})
 }
 
-// submit checks the form, and asks.
+// submit checks the form, and creates the record, or asks first.
 func (s *Creation[I, R, P]) submit() tea.Cmd {
 	s.notes, s.refused = nil, false
 	s.edit.typed()
@@ -146,17 +148,27 @@ func (s *Creation[I, R, P]) submit() tea.Cmd {
 		s.refuse(problems)
 		return nil
 	}
+	create := func() tea.Cmd {
+		s.creating = s.kind.NewCreating("", fields, s.shell.NewID())
+		return s.send()
+	}
+	mayExist := s.creating.State == operation.Abandoned
+	seesForm := s.shell.Command == nil
+	if seesForm && !mayExist && s.shell.Account.Confirm == nil {
+		return create()
+	}
 	var none R
-	wanted := strings.Join(s.kind.Summary(s.kind.with(none, fields)), "\n")
-	text := wanted + "\nFor everybody to see, at " + s.shell.Account.Profile.APIURL
-	if s.creating.State == operation.Abandoned {
+	text := strings.Join(s.kind.Summary(s.kind.with(none, fields)), "\n") + "\n" + s.forEverybody()
+	if mayExist {
 		text = "It may have been created already: the outcome is unknown.\n\n" + text
 	}
 	return s.shell.Post(screen.Confirm{Title: "Create this " + s.kind.Name + "?", Text: text, Yes: "create it",
-		Then: func() tea.Cmd {
-			s.creating = s.kind.NewCreating("", fields, s.shell.NewID())
-			return s.send()
-		}})
+		Then: create})
+}
+
+// forEverybody says who will see the record, and where.
+func (s *Creation[I, R, P]) forEverybody() string {
+	return "Everybody will see it at " + s.shell.Account.Profile.APIURL
 }
 
 // refuse shows problems beside the fields, and goes to the first.
@@ -196,6 +208,9 @@ func (s *Creation[I, R, P]) handleSent(sent screen.Sent[operation.Creating[I, R,
 		if s.creating.Earlier || s.creating.Replayed {
 			text += " A reply was lost; the service confirmed it."
 		}
+		if s.kind.Delete != nil {
+			text += " " + s.shell.Key(actions.Delete) + " deletes it."
+		}
 		s.shell.Post(screen.Back{From: s})
 		return tea.Batch(screen.Tell(screen.Done, "%s", text), s.shell.Open(s.kind.Route(id)))
 	}
@@ -231,8 +246,10 @@ func (s *Creation[I, R, P]) status() string {
 		return theme.Info.Render("Creating the " + s.kind.Name + " ...")
 	case s.refused && len(invalid) > 0:
 		return theme.Bad.Render("! Fix first: " + s.kind.Labels(invalid) + ".")
+	case s.creating.State == operation.Abandoned:
+		return theme.Warn.Render("It may have been created.")
 	case len(s.edit.form.Changed()) > 0:
-		return theme.Warn.Render("Not created yet.")
+		return theme.Warn.Render("Not created yet. " + s.forEverybody())
 	}
 	return theme.Muted.Render(s.kind.Needs)
 }

@@ -266,9 +266,8 @@ var changes = map[string]string{
 		fill: description High up.
 		fill: city York
 		fill: stock 5
-		ctrl+s           => Create this perk? | Loft | York | Stock: 5 | y create it
 		there are: 3
-		y                => Done: Created perk | Loft | Stock 5, 0 held, 5 left
+		ctrl+s           => Done: Created perk | Loft | Stock 5, 0 held, 5 left
 		there are: 4`,
 
 	// Where nothing is offered

@@ -23,32 +23,27 @@ var creations = map[string]string{
 		fill: city York
 		unsaved: The property is not created yet.
 		there are: 8
-		ctrl+s           => Create this property? | Loft | York | 310.00 per week | y create it
-		                 => For everybody to see, at http
-		settle
-		says: y create it
-		enter            => Create this property?
-		n                => Not created yet.
-		ctrl+s y         => Done: Created property | Loft | Price per week 310.00 | > Title Loft
+		                 => Not created yet. Everybody will see it at http
+		ctrl+s           => Done: Created property | Loft. ctrl+x deletes it. | Price per week 310.00 | > Title Loft
 		there are: 9
 		esc              => row`,
 
 	"what the service refuses is shown beside its field": `
 		N $filled
 		service: refuses: POST
-		ctrl+s y         => Not created: Some values are not valid.
+		ctrl+s           => Not created: Some values are not valid.
 		                 => season is closed | > City | is outside of our region
 		form: title=Loft | city=Atlantis
 		there are: 8
 		service: works
 		fill: city York
-		ctrl+s y         => Done: Created property
+		ctrl+s           => Done: Created property
 		there are: 9`,
 
 	"a lost reply is settled by the key": `
 		N $filled
 		service: loses replies: POST
-		ctrl+s y         => Unknown outcome. | t retries safely: it can't be created twice. x stops checking.
+		ctrl+s           => Unknown outcome. | t retries safely: it can't be created twice. x stops checking.
 		form:
 		unsaved: It is unknown whether the property was created.
 		settle
@@ -62,7 +57,7 @@ var creations = map[string]string{
 	"what never arrived is retried": `
 		N $filled
 		service: drops: POST
-		ctrl+s y         => Unknown outcome.
+		ctrl+s           => Unknown outcome.
 		settle
 		service: works
 		t                => Done: Created property
@@ -71,11 +66,17 @@ var creations = map[string]string{
 	"a doubt that is given up is said again": `
 		N $filled
 		service: loses replies: POST
-		ctrl+s y         => Unknown outcome.
+		ctrl+s           => Unknown outcome.
 		settle x         => It may have been created. Look in the list
 		form: title=Loft
 		service: works
-		ctrl+s           => Create this property? | It may have been created already: the outcome is unknown.`,
+		ctrl+s           => Create this property? | It may have been created already: the outcome is unknown.
+		                 => Loft | Atlantis | 310.00 per week | Everybody will see it at http | y create it
+		settle
+		says: y create it
+		enter            => Create this property?
+		n                => It may have been created.
+		ctrl+s y         => Done: Created property`,
 
 	"leaving asks": `
 		N "!" esc        => Discard the new property? | The property is not created yet.
@@ -85,7 +86,7 @@ var creations = map[string]string{
 	"a second submit is ignored": `
 		N $filled
 		service: holds: POST
-		ctrl+s y ctrl+s  => Creating the property ... | It is being created.
+		ctrl+s ctrl+s    => Creating the property ... | It is being created.
 		unsaved: The property is being created. You would not see the outcome.
 		service: works   => Done: Created property
 		there are: 9`,
