@@ -262,6 +262,13 @@ func (l *List[F, T]) Choose(number int) bool {
 	return true
 }
 
+// ChooseID moves the cursor to the record with an id, if it is among the rows.
+func (l *List[F, T]) ChooseID(id string) {
+	if row := slices.IndexFunc(l.shown, func(record T) bool { return l.ID(&record) == id }); row >= 0 {
+		l.table.SetCursor(row)
+	}
+}
+
 func (l *List[F, T]) HasRows() bool { return true }
 
 func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {

@@ -225,7 +225,7 @@ func TestStates(t *testing.T) {
 				d.LeavesOut = append(d.LeavesOut, "Reason") // the columns of two lists, before their rows
 			}
 			d.Golden(strings.ReplaceAll(name, " ", "-"), name == "asking", says[name]...)
-			if name == "available" {
+			if name == "available" || name == "redemption" {
 				d.Wide(name)
 			}
 		})
@@ -304,7 +304,12 @@ func TestAClickGivesTheKeyboardToItsList(t *testing.T) {
 		size: 120x40     => Redeemed 3 | Available
 		click: كوب       => ≠ void
 		click: ● approved
-		y                => Copied the id 3f1c7f0e-0000-4000-8000-000000000002.`)
+		y                => Copied the id 3f1c7f0e-0000-4000-8000-000000000002.
+		enter            => Redeemed 3 | -  5 h ago | Status    approved
+		click: ○ rejected => -  30 days ago | Status    rejected
+		y                => Copied the id 3f1c7f0e-0000-4000-8000-000000000003.
+		size: 80x24      => ≠ Redeemed 3 | Status    rejected
+		esc              => >  30 days ago`)
 }
 
 func TestRedeemTakesTheMarkedPerksOrTheOneUnderTheCursor(t *testing.T) {

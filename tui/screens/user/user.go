@@ -221,12 +221,15 @@ func (s *Screen) reload() tea.Cmd {
 	return s.eachPanel(panel.Reload)
 }
 
-// refreshDetail shows the redemption as the list has it now. One of another page stays as it was.
+// refreshDetail shows the redemption as the list has it now, under the cursor there. One that is not among the rows
+// stays as it was.
 func (s *Screen) refreshDetail() {
-	for i, r := range s.redeemed.Shown() {
-		if s.detail != nil && s.detail.ID == r.ID {
-			s.detail = &s.redeemed.Shown()[i]
-		}
+	if s.detail == nil {
+		return
+	}
+	s.redeemed.ChooseID(s.detail.ID)
+	if r := s.redeemed.Current(); r != nil && r.ID == s.detail.ID {
+		s.detail = r
 	}
 }
 
@@ -291,7 +294,7 @@ func (s *Screen) offers() []actions.Offer {
 			{ID: actions.CopyID, Do: func() tea.Cmd { return s.shell.Copy(r.ID, "") }},
 			{ID: actions.Back, Do: func() tea.Cmd {
 				s.detail = nil
-				return nil
+				return s.focus(s.isAbove)
 			}},
 		}, widget.Moves(s.scroll.Scrolled))
 	case s.id == "" || s.isUnknown():
@@ -336,6 +339,12 @@ func (s *Screen) HasRows() bool { return s.detail == nil }
 func (s *Screen) mouse(event screen.Mouse) tea.Cmd {
 	isClick := event.Wheel == ""
 	switch {
+	case s.detail != nil && event.X < s.layout.beside:
+		cmd := s.redeemed.Update(event)
+		if r := s.redeemed.Current(); isClick && r != nil {
+			return tea.Batch(cmd, s.showRedemption(r))
+		}
+		return cmd
 	case s.detail != nil && !isClick:
 		return screen.ScrollWheel(s.scroll.Scrolled, event.Wheel)
 	case s.detail != nil, s.id == "", s.isUnknown():

@@ -19,7 +19,7 @@ func (s *Screen) facts() []widget.Pair {
 type layout struct {
 	tabs   int // lines above the only panel, in a low window
 	below  int // where the perks begin, under the redemptions; 0 if they are not there
-	beside int // where they begin, right of the redemptions; 0 if they are not there
+	beside int // where they begin, or a redemption with all its fields, right of the redemptions; 0 if these are not there
 }
 
 const (
@@ -36,21 +36,25 @@ func (s *Screen) Resize(width, height int) {
 	s.arrange()
 }
 
-// arrange lays out the parts. In a wide window the lists are beside each other, and in a low one only that is
-// shown which has the keyboard.
+// arrange lays out the parts. In a wide window the lists are beside each other, or a redemption beside the others, and
+// in a low one only that is shown which has the keyboard.
 func (s *Screen) arrange() {
 	s.layout = layout{}
-	if s.detail != nil {
-		width, height := widget.Inner(s.width, s.height)
-		s.scroll.Resize(max(1, width), height)
-		s.scroll.Set(widget.Pairs(s.shell.Theme, max(1, width), s.facts()))
-		return
-	}
-	s.redeemed.isTall = s.width >= widthForTwo && s.height >= leastRedeemed
-	if s.redeemed.isTall {
+	isWide := s.width >= widthForTwo && s.height >= leastRedeemed
+	s.redeemed.isTall = isWide && s.detail == nil // what is beside has all of it
+	if isWide {
 		s.layout.beside = s.width * 2 / 5
 		s.redeemed.Resize(s.layout.beside, s.height)
 		s.available.Resize(s.width-s.layout.beside, s.height)
+	}
+	if s.detail != nil {
+		s.redeemed.Focus(false)
+		width, height := widget.Inner(s.width-s.layout.beside, s.height)
+		width = max(1, width-1)
+		s.scroll.Resize(width, height)
+		s.scroll.Set(widget.Pairs(s.shell.Theme, width, s.facts()))
+	}
+	if s.detail != nil || isWide {
 		return
 	}
 	if s.height < heightForTwo {
@@ -69,15 +73,18 @@ func (s *Screen) arrange() {
 func (s *Screen) View() string {
 	s.arrange()
 	look := s.shell.Theme
-	if kind, title, advice := s.notice(); title != "" || s.detail != nil {
-		width, height := widget.Inner(s.width, s.height)
-		panel, inside := widget.Panel{Title: s.Title(), Focused: true}, ""
-		if s.detail != nil {
-			inside, panel.Bar = s.scroll.View(), s.scroll.Bar()
-		} else {
-			inside = widget.Notice(look, kind, title, advice, width, height)
+	panel := widget.Panel{Title: s.Title(), Focused: true}
+	if s.detail != nil {
+		panel.Bar = s.scroll.Bar()
+		view := panel.View(look, widget.Indented(s.scroll.View(), 1), s.width-s.layout.beside, s.height)
+		if s.layout.beside > 0 {
+			view = widget.Beside(s.redeemed.View(), s.layout.beside, view)
 		}
-		return panel.View(look, inside, s.width, s.height)
+		return view
+	}
+	if kind, title, advice := s.notice(); title != "" {
+		width, height := widget.Inner(s.width, s.height)
+		return panel.View(look, widget.Notice(look, kind, title, advice, width, height), s.width, s.height)
 	}
 	var parts []string
 	if s.layout.tabs > 0 {
