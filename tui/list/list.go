@@ -113,7 +113,7 @@ type List[F, T any] struct {
 	ends      [2]bool            // they begin where the list does, and end where it does
 	added     []string           // the ids of those that others have just added
 	addedAt   time.Time          // when they were shown first
-	base      int64              // how many records of the list are before them; below zero, how many are from the first on
+	base      int64              // how many records of the list are before them; below zero, how many from the first on
 	rows      []widget.Row
 	rowsAt    time.Time // when the rows were made: they say how many days are left
 	seen      map[string][]string

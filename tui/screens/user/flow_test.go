@@ -95,6 +95,10 @@ func (s *session) commands() map[string]func(argument string) {
 			}
 		},
 		"changed": func(string) { s.Send(screen.Changed{}) },
+		"by id": func(string) { // opens what is under the cursor
+			_, id := s.App.Top().(screen.Selected).Selected()
+			s.Open(screen.ToRedemption{ID: id})
+		},
 	}
 }
 
@@ -278,6 +282,11 @@ var flows = map[string]string{
 		esc              => Coffee for two ⊘ voided | left early | Available 3
 		4                => Redemptions 2 | Coffee for two ⊘ voided
 		G enter          => Status voided, can be redeemed again | Decided | Reason left early | Client`,
+
+	"what is opened by its id is under the cursor": decided + `
+		j                => > just now Coffee for two
+		by id:           => - just now Coffee for two ● approved | Status approved | User alice
+		esc              => > just now Coffee for two`,
 
 	"an old age is not cut": `
 		redeem: coffee for alice
