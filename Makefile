@@ -30,9 +30,8 @@ AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 .PHONY: test
 test test-all test-postgres databases endurance-short race: export TMPDIR = $(shell .ci/temporary-folder)
 test: test-programs ## run every check and every test
-	@$(MAKE) --no-print-directory -j 2 lint describe-lint
-	@$(MAKE) --no-print-directory webhook-receivers
-	@$(MAKE) --no-print-directory -j 2 test-all test-postgres
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory -j 4 test-all test-postgres describe-lint webhook-receivers
 
 # Without symbol tables, linking the test programs takes two thirds of the time.
 TEST := go test -vet=off -ldflags='-s -w' -timeout 20m
