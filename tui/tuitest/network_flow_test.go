@@ -53,6 +53,7 @@ func redeems(perks ...string) func(d *fixture) {
 	}
 }
 
+// A key after esc waits until that is seen: to a busy program both would be alt and the key.
 var networkFlows = []flow{
 	{"redeem and undo", nil, desksDay(`
 		/ "zebra tour" enter => Perks 1 | Zebra tour
@@ -81,7 +82,8 @@ var networkFlows = []flow{
 		refused: service: works
 		refused: t
 		=> [redeemed] Zebra tour
-		esc 3 => Properties
+		esc => ≠ [redeemed]
+		3 => Properties
 		"1" enter => Property 1: | > Title
 		e => Edit property 1
 		ctrl+u "Loft by the zoo" ctrl+s => + Loft by the zoo
@@ -113,7 +115,7 @@ var networkFlows = []flow{
 		refused: service: works
 		refused: a y
 		=> 1 redemption approved
-		4 tab => status:pending | rider-00 | Zebra ride
+		4 tab => status:pending | Redemptions 1 | rider-00 | Zebra ride
 		x => Reject Zebra ride for rider-00?
 		refused: service: is throttled
 		"no helmet" enter
@@ -153,7 +155,7 @@ var networkFlows = []flow{
 		ctrl+k "perk photo" => > Open perk photo
 		enter => Perk Zebra photo
 		ctrl+k "quit" => > Quit
-		esc`), ""},
+		esc => ≠ Find:`), ""},
 
 	{"what is forbidden is told at once", func(d *fixture) {
 		redeems("ride rider-00")(d)
@@ -174,14 +176,15 @@ var networkFlows = []flow{
 		r "zoe" => ✓ can redeem
 		ctrl+s => Redeem for zoe? | Protected: type staff
 		y enter => Protected: type staff first.
-		esc esc => Discard this redemption?
+		esc => ≠ Protected: type staff
+		esc => Discard this redemption?
 		y
 		q => exited with 0 | ready>
 		run: clear; perksctl tui --profile reader => find: words | live | row 1 of
 		r => Redeem: not possible now. This client lacks the scope perks:redeem.
 		ctrl+c => exited with 0 | ready>`, ""},
 
-	{"the queue", redeems("ride rider-00", "ride rider-01", "ride rider-02"), desksDay(`
+	{"the queue", redeems("tour zoe", "ride rider-00", "ride rider-01", "ride rider-02"), desksDay(`
 		4 tab => status:pending | Redemptions 3
 		A a => Approve 3 redemptions?
 		lost: service: loses replies: POST
