@@ -22,7 +22,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// directory holds the program while Main runs.
+// dir holds the programs while Main runs.
 var dir string
 
 // Main runs a package's tests. Its TestMain has to call it, so that the program is built once for all of them and
@@ -43,20 +43,24 @@ func (t Tests) Run() int {
 	return t.Of.Run()
 }
 
-// built is the program's path. Who asks first builds it.
-var built = sync.OnceValues(func() (path string, err error) {
+// built is the path of perksd. Who asks first builds it.
+var built = sync.OnceValues(func() (path string, err error) { return build("perksd") })
+
+// Perksctl returns the path of perksctl, which exists while Main runs. Who asks first builds it.
+var Perksctl = sync.OnceValues(func() (path string, err error) { return build("perksctl") })
+
+func build(program string) (path string, err error) {
 	// go test takes a result from its cache unless a file that the test has read is another now. It sees what this
 	// process reads, and not what a compiler does.
 	module, err := Output(exec.Command("go", "env", "GOMOD"))
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.ReadDir(filepath.Join(filepath.Dir(module), "cmd", "perksd")); err != nil {
+	if _, err := os.ReadDir(filepath.Join(filepath.Dir(module), "cmd", program)); err != nil {
 		return "", err
 	}
-	path = filepath.Join(dir, "perksd")
-	return path, Build(context.Background(), dir, "example.com/perks/cmd/perksd")
-})
+	return filepath.Join(dir, program), Build(context.Background(), dir, "example.com/perks/cmd/"+program)
+}
 
 // Installation is perksd with one database.
 type Installation struct {
