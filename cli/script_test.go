@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,11 +91,13 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
-			perksctl, err := programs.Perksctl() // starts in a third of the time of this test, which has the server, too
-			if err != nil {
-				return err
+			if !hasRaceDetector() { // the real program starts in a third of the time of this one, which has the server
+				perksctl, err := programs.Perksctl()
+				if err != nil {
+					return err
+				}
+				env.Setenv("PATH", filepath.Dir(perksctl)+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			}
-			env.Setenv("PATH", filepath.Dir(perksctl)+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			server := servertest.Start(t, func(c *server.Config) {
 				c.SearchMetadata = []string{"ticket", "till"}
 				c.FourEyes = strings.HasSuffix(env.WorkDir, "-foureyes") // in that script
@@ -127,6 +130,12 @@ func TestScripts(t *testing.T) {
 		},
 		RequireUniqueNames: true,
 	})
+}
+
+// hasRaceDetector tells whether this program was built with the race detector.
+func hasRaceDetector() bool {
+	info, _ := debug.ReadBuildInfo()
+	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // seed adds data to a server and returns the variables of scripts.
