@@ -27,6 +27,7 @@ func Line(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
+// isChangedByLine asks first what is quick to tell of nearly all characters.
 func isChangedByLine(r rune) bool {
 	return (r < ' ' || r > '~') && (r == utf8.RuneError || unicode.IsSpace(r) || IsControl(r))
 }

@@ -107,14 +107,15 @@ func (s *session) handleCommand(text string) tea.Cmd {
 	}
 	keys, offers := s.app.Shell().Keys, s.offers()
 	if name, found := strings.CutPrefix(text, ":"); found && name != "" {
-		if len(find(keys, offers, name)) != 1 {
+		named := find(keys, offers, name)
+		if len(named) != 1 || !slices.Contains(names(keys, named[0].ID), strings.ToLower(name)) {
 			opened := s.app.Attempt(actions.Palette)
 			if o, ok := s.app.Overlay().(*screen.PickDialog); ok {
 				return tea.Batch(opened, o.Search(name))
 			}
 			return opened
 		}
-		text = name // a command is written as in a form
+		text = name // a command's whole name, with the colon that it has in forms
 	}
 	_, isKey := keys.Find(text, false, offers)
 	if row, err := strconv.Atoi(text); err == nil && (s.hasRows() || !isKey) {

@@ -217,9 +217,10 @@ func TestProtectedProfileIsAskedForByName(t *testing.T) {
 func TestANewRecordIsReadAloudBeforeItIsCreated(t *testing.T) {
 	w := service(t)
 	transcript := runScript(t, loggedIn(t, w, screen.ToProperties{}), ":leave", "create", "Attic", "310", ":send", "no",
-		":send", "yes", ":delete", "delete", "q")
+		":send", "yes", ":dele", "", ":delete", "delete", "q")
 	for _, want := range []string{"Create this property?", "310 per week", "Everybody will see it at ",
-		"«no»\nNo.", `Created property 8, Attic. ":delete" deletes it.`, "Deleted property 8, Attic."} {
+		"«no»\nNo.", `Created property 8, Attic. ":delete" deletes it.`, "«:dele»\nCommands\n",
+		"Deleted property 8, Attic."} {
 		if !strings.Contains(transcript, want) {
 			t.Errorf("%q is missing:\n%s", want, transcript)
 		}

@@ -1,6 +1,7 @@
 package user_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
+	"example.com/perks/tui/list"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )
@@ -371,4 +373,27 @@ func TestTheUsersPageSaysWhatWasRefused(t *testing.T) {
 	}
 	s.Play(`redemptions: alice => Coffee for two | Refused: today | not found, nothing; today | ≠ loading`)
 	s.Play(`user: bob => has redeemed nothing yet. | ≠ Refused`)
+}
+
+// TestAnOldRedemptionIsNotShownBesideAnother opens the first of more than are read at first.
+func TestAnOldRedemptionIsNotShownBesideAnother(t *testing.T) {
+	s := startSession(t)
+	s.Resize(120, 40)
+	var first string
+	for i := range 4 * list.PerPage {
+		perk := record(fmt.Sprintf("perk-%d", i), "Perk")
+		s.server.ImportPerks(perk)
+		request := api.RedeemRequest{UserID: "alice"}
+		made, _, err := s.App.Shell().Account.Client.Redeem(t.Context(), perk.ID, request, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first = cmp.Or(first, made.ID)
+	}
+	s.Open(screen.ToRedemption{ID: first})
+	s.Play(`
+		=> Perk (perk-0)
+		settle
+		=> ≠ row 1 of
+		esc => row 1 of 200`)
 }

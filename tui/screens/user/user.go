@@ -339,10 +339,10 @@ func (s *Screen) HasRows() bool { return s.detail == nil }
 func (s *Screen) mouse(event screen.Mouse) tea.Cmd {
 	isClick := event.Wheel == ""
 	switch {
-	case s.detail != nil && event.X < s.layout.beside:
+	case s.detail != nil && isClick && event.X < s.layout.beside:
 		cmd := s.redeemed.Update(event)
-		if r := s.redeemed.Current(); isClick && r != nil {
-			return tea.Batch(cmd, s.showRedemption(r))
+		if r := s.redeemed.Current(); r != nil && r.ID != s.detail.ID {
+			s.showRedemption(r)
 		}
 		return cmd
 	case s.detail != nil && !isClick:

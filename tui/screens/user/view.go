@@ -19,7 +19,7 @@ func (s *Screen) facts() []widget.Pair {
 type layout struct {
 	tabs   int // lines above the only panel, in a low window
 	below  int // where the perks begin, under the redemptions; 0 if they are not there
-	beside int // where they begin, or a redemption with all its fields, right of the redemptions; 0 if these are not there
+	beside int // where they begin, or a redemption, right of the redemptions; 0 if nothing is beside these
 }
 
 const (
@@ -36,11 +36,11 @@ func (s *Screen) Resize(width, height int) {
 	s.arrange()
 }
 
-// arrange lays out the parts. In a wide window the lists are beside each other, or a redemption beside the others, and
-// in a low one only that is shown which has the keyboard.
+// arrange lays out the parts. In a wide window the lists are beside each other, or a redemption beside the list where
+// it is under the cursor. In a low one only that is shown which has the keyboard.
 func (s *Screen) arrange() {
 	s.layout = layout{}
-	isWide := s.width >= widthForTwo && s.height >= leastRedeemed
+	isWide := s.width >= widthForTwo && s.height >= leastRedeemed && (s.detail == nil || !s.isElsewhere())
 	s.redeemed.isTall = isWide && s.detail == nil // what is beside has all of it
 	if isWide {
 		s.layout.beside = s.width * 2 / 5
@@ -68,6 +68,13 @@ func (s *Screen) arrange() {
 	s.layout.below = min(max(leastRedeemed, len(s.redeemed.Shown())+3), max(leastRedeemed, s.height/3))
 	s.redeemed.Resize(s.width, s.layout.below)
 	s.available.Resize(s.width, s.height-s.layout.below)
+}
+
+// isElsewhere tells whether the redemption that is shown is older than the rows that were read, so that the cursor of
+// the list is on another.
+func (s *Screen) isElsewhere() bool {
+	current := s.redeemed.Current()
+	return current != nil && current.ID != s.detail.ID
 }
 
 func (s *Screen) View() string {
