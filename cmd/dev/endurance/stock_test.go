@@ -76,7 +76,9 @@ func TestStockIsExactWhileItChanges(t *testing.T) {
 			r.check(restarted[0])
 			r.move(restarted)
 		}
-		eventually(t, atLast, "the stock is added to and set", func() bool { return r.hasMade("add") && r.hasMade("set") })
+		eventually(t, atLast, "the stock is added to, set and sold out", func() bool {
+			return r.hasMade("add") && r.hasMade("set") && r.replies.copy().refused[api.CodeSoldOut] > 0
+		})
 		r.finish()
 		r.checkAll()
 	})
