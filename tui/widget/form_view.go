@@ -11,8 +11,10 @@ import (
 
 const (
 	minBesideWidth = 60 // the least width for labels beside the values
-	minCellValue   = 18 // the least width of a value in a field beside another
+	minCellValue   = 14 // the least width of a value in a field beside another
+	hintCut        = 3  // how much of a hint may be cut in a field beside another
 	minTextWidth   = 40 // the least width of a long text beside another
+	minTextBeside  = 60 // the least width of a long text beside its label
 )
 
 // View draws the fields that fit, the focused one among them. Labels are beside the values if there is space, else
@@ -172,8 +174,8 @@ func (f *Form) layout(width, height int) (rows [][]cell) {
 				if columns > 1 {
 					c.width = c.span - 2
 				}
-				if columns > 1 && f.entries[i].Kind == Text {
-					c.label, c.indent = 0, 2
+				if f.entries[i].Kind == Text && (columns > 1 || c.width-l.indent < minTextBeside) {
+					c.label, c.indent = 0, min(2, l.indent)
 				}
 				row = append(row, c)
 			}
@@ -192,7 +194,7 @@ func (e *entry) leastWidth(l formLayout) int {
 	if e.Kind == Text {
 		return minTextWidth
 	}
-	return l.indent + max(minCellValue, display.Width(bracketed(e.Hint))+1) + 2
+	return l.indent + max(minCellValue, display.Width(bracketed(e.Hint))-hintCut) + 2
 }
 
 // block draws a field: label, value and errors, with more rows for a long text. The focused field leaves space for its
