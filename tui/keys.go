@@ -43,7 +43,7 @@ func (a *App) Offers() []actions.Offer {
 	if a.Overlay() != nil {
 		return offers
 	}
-	offers = slices.Clone(offers)
+	offers = append(slices.Clone(offers), a.neighbours()...)
 	for i, offer := range offers {
 		offers[i].Why = cmp.Or(a.shell.WhyNoChange(offer), a.whyNotOpen(offer.ID), offer.Why)
 	}

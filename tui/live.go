@@ -92,21 +92,27 @@ func (a *App) onEvents(msg tea.Msg) tea.Cmd {
 	return tea.Batch(a.tellWaiting(page.Data), a.tellChanges(), a.watchLater())
 }
 
-// tellChanges tells the top screen what it has missed. It waits until the screen is seen, and nothing is asked or
-// searched for.
+// tellChanges tells the screens that are seen what they have missed. It waits until nothing is asked or searched for.
 func (a *App) tellChanges() tea.Cmd {
 	for s := range a.live.missed {
 		if !slices.Contains(a.all(), s) {
 			delete(a.live.missed, s)
 		}
 	}
-	top := a.Top()
-	watcher, watches := top.(screen.Watcher)
-	if !watches || a.Overlay() != nil || top.Form() != nil && !watcher.WatchesWhileTyping() ||
-		len(a.live.missed[top]) == 0 {
+	if a.Overlay() != nil || a.Top() == nil {
 		return nil
 	}
-	changed := screen.Changed{Events: a.live.missed[top]}
-	delete(a.live.missed, top)
-	return top.Update(changed)
+	seen := []screen.Screen{a.Top()}
+	if a.besideWidth(a.Top()) > 0 {
+		seen = append(seen, a.below(a.Top()))
+	}
+	var cmds []tea.Cmd
+	for _, s := range seen {
+		missed := a.live.missed[s]
+		if len(missed) > 0 && (s.Form() == nil || s.(screen.Watcher).WatchesWhileTyping()) {
+			delete(a.live.missed, s)
+			cmds = append(cmds, s.Update(screen.Changed{Events: missed}))
+		}
+	}
+	return tea.Batch(cmds...)
 }

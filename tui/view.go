@@ -74,6 +74,9 @@ func (a *App) frame(s screen.Screen) frame {
 			f.left, f.top = a.width-f.width-2, min(below.CardTop()+1, height-f.height)
 		}
 	}
+	if left := a.besideWidth(s); left > 0 {
+		f.left, f.width = left, f.width-left
+	}
 	f.marginY = widget.Corner(f.width, f.height)
 	if f.marginX = f.marginY; f.marginX > 0 && a.width >= widthForMargin {
 		f.marginX++
@@ -106,8 +109,9 @@ func (a *App) drawn(s screen.Screen, isFocused bool) string {
 	_, height := a.body()
 	f, look := a.frame(s), a.shell.Theme
 	_, isCard := s.(screen.Card)
-	if isCard {
-		s.Resize(f.inner()) // it grows with what it says
+	_, isOfList := s.(screen.OfList)
+	if isCard || isOfList { // a card grows with what it says, and a list goes on
+		s.Resize(f.inner())
 	}
 	view := s.View()
 	if f.marginY > 0 {
@@ -117,7 +121,9 @@ func (a *App) drawn(s screen.Screen, isFocused bool) string {
 		}
 		view = panel.View(look, widget.Indented(view, f.marginX-f.marginY), f.width, f.height)
 	}
-	if f.width < a.width {
+	if left := a.besideWidth(s); left > 0 {
+		view = widget.Beside(beside(a.listOf(s), left, height), left, view)
+	} else if f.width < a.width {
 		return display.Overlay(widget.Behind(look, a.drawn(a.below(s), false)), view, f.left, f.top)
 	}
 	lines := append(strings.Split(view, "\n"), make([]string, height)...) // Crop cuts the lines

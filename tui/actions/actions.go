@@ -133,6 +133,9 @@ const (
 	OpenImage ID = "record.open-image"
 	ForUser   ID = "record.user"
 	OpenPerk  ID = "record.perk"
+	// With a record that a list has opened.
+	NextRecord     ID = "record.next"
+	PreviousRecord ID = "record.previous"
 	// With a redemption.
 	Approve ID = "redemption.approve"
 	Reject  ID = "redemption.reject"
@@ -206,6 +209,8 @@ func all() []Action {
 		{OpenImage, []string{"o"}, "Open the image in a browser", "open image"},
 		{ForUser, []string{"u"}, "Go to the user", "user"},
 		{OpenPerk, []string{"P"}, "Go to the perk", "perk"},
+		{NextRecord, []string{"n"}, "Next of the list", "next"},
+		{PreviousRecord, []string{"p"}, "Previous of the list", ""},
 
 		{Approve, []string{"a"}, "Approve", "approve"},
 		{Reject, []string{"x"}, "Reject", "reject"},

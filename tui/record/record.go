@@ -118,9 +118,18 @@ func (s *Editor[I, R, P]) Load() tea.Cmd {
 	)
 }
 
+// Selected is the record, for commands of the user's own.
+func (s *Editor[I, R, P]) Selected() (kind, id string) { return s.Kind.Name, string(s.ID) }
+
+// IsRead tells whether the record is shown, and not a change of it.
+func (s *Editor[I, R, P]) IsRead() bool { return s.Page() == Viewing }
+
 // Resize keeps the current conflict in sight.
 func (s *Editor[I, R, P]) Resize(width, height int) {
-	s.Width, s.Height = max(1, width), max(1, height)
+	if width, height = max(1, width), max(1, height); s.Width == width && s.Height == height {
+		return
+	}
+	s.Width, s.Height = width, height
 	if s.Page() == merging {
 		s.Scroll = Scroll{}
 		s.Reveal = true

@@ -88,6 +88,23 @@ type Selected interface {
 	Selected() (kind, id string)
 }
 
+// List is a Screen with a list of records that it opens.
+type List interface {
+	Screen
+	Chooser
+	Selected
+}
+
+// OfList is a Screen of one record. Where the List below it has that under its cursor, the next record and the previous
+// one are a key away.
+type OfList interface {
+	Selected
+	// IsRead tells whether the record is shown, and not a change of it.
+	IsRead() bool
+	// IsBeside tells whether the list is beside it in a wide window.
+	IsBeside() bool
+}
+
 // Watcher is a Screen that shows what others can change.
 type Watcher interface {
 	// Watches tells whether an event is about what the screen shows. It then gets a Changed.

@@ -139,6 +139,17 @@ func (b Bar) At(row, height int) (first int) {
 	return min((at*hidden+space-1)/space, hidden)
 }
 
+// widthForTwo is the least width of a window with two panels beside each other.
+const widthForTwo = 120
+
+// LeftOfTwo returns the width of the left one of two panels beside each other; 0 if a window is too narrow for both.
+func LeftOfTwo(width int) int {
+	if width < widthForTwo {
+		return 0
+	}
+	return width * 2 / 5
+}
+
 // Beside puts two views of one height side by side; left is leftWidth wide.
 func Beside(left string, leftWidth int, right string) string {
 	lines, others := strings.Split(left, "\n"), strings.Split(right, "\n")

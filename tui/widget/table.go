@@ -240,7 +240,11 @@ func (t *Table) least(i int) int {
 	case t.content[i] == 0 && c.Drop > 0:
 		return 0
 	}
-	least := max(1, min(c.Min, max(t.content[i], display.Width(c.Name)+2)))
+	named := display.Width(c.Name) + 2 // with the mark of the order
+	least := max(1, min(c.Min, max(t.content[i], named)))
+	if i == t.sorted && c.Share == 0 {
+		least = max(least, named)
+	}
 	if c.Right {
 		return max(least, min(t.content[i], longestNumber))
 	}

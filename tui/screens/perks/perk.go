@@ -203,6 +203,9 @@ func (s *Detail) Unsaved() string {
 
 func (s *Detail) isGone() bool { return client.IsNotFound(s.read.Err) }
 
+// IsBeside is false: the redemptions need the width.
+func (s *Detail) IsBeside() bool { return false }
+
 func (s *Detail) Offers() []actions.Offer {
 	if s.Page() != record.Viewing {
 		return s.Editor.Offers()

@@ -21,6 +21,7 @@ import (
 type List struct {
 	*list.List[api.PropertyFilter, api.Property]
 	shell *screen.Shell
+	typed string // the id that was typed, until the cursor is on it; "" for none
 }
 
 func NewList(shell *screen.Shell) *List {
@@ -42,7 +43,7 @@ func NewList(shell *screen.Shell) *List {
 				Cell: func(p *api.Property) string { return display.Line(string(p.PropertyID())) }},
 			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true},
 				Cell: func(p *api.Property) string { return display.Line(p.Title) }},
-			{Column: widget.Column{Name: "Weekly price", Min: 8, Right: true}, Sort: "price_pw", Cell: cellOf("price_pw")},
+			{Column: widget.Column{Name: "Per week", Min: 8, Right: true}, Sort: "price_pw", Cell: cellOf("price_pw")},
 			{
 				Column: widget.Column{Name: "Beds", Min: 4, Right: true, Drop: 2}, Sort: "bedrooms",
 				Cell: cellOf("bedrooms"),
@@ -78,13 +79,16 @@ func NewList(shell *screen.Shell) *List {
 			}
 		}
 	}
+	s := &List{shell: shell}
 	listed.Entered = func(query string) tea.Cmd { // with an id there is nothing to choose
 		if query == "" || idRule(query) != "" {
 			return nil
 		}
-		return listed.Open(query, nil)
+		s.typed = query
+		return tea.Batch(s.Find(""), s.Open(query, nil))
 	}
-	return &List{shell: shell, List: list.New(shell, listed)}
+	s.List = list.New(shell, listed)
+	return s
 }
 
 // cellOf is a field in a list as it came, without a remark: a column of numbers is narrow.
@@ -125,10 +129,10 @@ func (s *List) Init() tea.Cmd {
 	return tea.Batch(s.List.Init(), s.Type())
 }
 
-// Update also reads the list again when a property above it was closed.
+// Update also reads the list again when a property above it was changed or closed.
 func (s *List) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case screen.Revealed:
+	case screen.Revealed, changedHere:
 		return s.Reload()
 	case record.Changed:
 		if msg.Kind == kind.Name {
@@ -137,7 +141,12 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 			}
 		}
 	}
-	return s.List.Update(msg)
+	cmd := s.List.Update(msg)
+	if s.typed != "" && s.Has() && !s.IsBusy() {
+		s.ChooseID(s.typed)
+		s.typed = ""
+	}
+	return cmd
 }
 
 // Offers is List.Offers, with what is done to all that is marked. The sandbox has no properties.

@@ -123,13 +123,22 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case screen.Edited, screen.FieldLeft, screen.Changed: // of the record
 		return s.Editor.Update(msg)
 	}
-	before := s.Record.Value
+	had, before := s.Record.Has, s.Record.Value
 	cmd := tea.Batch(s.past.update(msg), s.Editor.Update(msg))
 	if s.Record.Has && !kind.IsSame(before, s.Record.Value) {
 		cmd = tea.Batch(cmd, s.past.read())
+		if had {
+			cmd = tea.Batch(cmd, screen.Send(changedHere{}))
+		}
 	}
 	return cmd
 }
+
+// changedHere tells the list that a property is not as it was.
+type changedHere struct{}
+
+// IsBeside is true: what is around the property is as important as its texts are wide.
+func (s *Screen) IsBeside() bool { return true }
 
 // mouse moves to the field that is clicked. A click on the field that has the keyboard edits it.
 func (s *Screen) mouse(msg screen.Mouse) tea.Cmd {

@@ -25,8 +25,6 @@ type layout struct {
 const (
 	// heightForTwo is the least height with both panels.
 	heightForTwo = 16
-	// widthForTwo is the least width with both beside each other.
-	widthForTwo = 120
 	// leastRedeemed is the least height of the redemptions with a border.
 	leastRedeemed = 7
 )
@@ -40,10 +38,11 @@ func (s *Screen) Resize(width, height int) {
 // it is under the cursor. In a low one only that is shown which has the keyboard.
 func (s *Screen) arrange() {
 	s.layout = layout{}
-	isWide := s.width >= widthForTwo && s.height >= leastRedeemed && (s.detail == nil || !s.isElsewhere())
+	left := widget.LeftOfTwo(s.width)
+	isWide := left > 0 && s.height >= leastRedeemed && (s.detail == nil || !s.isElsewhere())
 	s.redeemed.isTall = isWide && s.detail == nil // what is beside has all of it
 	if isWide {
-		s.layout.beside = s.width * 2 / 5
+		s.layout.beside = left
 		s.redeemed.Resize(s.layout.beside, s.height)
 		s.available.Resize(s.width-s.layout.beside, s.height)
 	}
