@@ -3,12 +3,16 @@ package tui_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/server/servertest"
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/tuitest"
 )
 
 // selecting is a probe with a record.
@@ -52,6 +56,25 @@ func TestCommandRunsForTheSelectedRecord(t *testing.T) {
 	d.Press("ctrl+k")
 	d.Type("ticket")
 	d.See("> Open ticket (ctrl+g)")
+}
+
+func TestCommandsWorkOnTheRecordOfAPage(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, time.November, 23, 9, 30, 0, 0, time.UTC))
+	server, owner := sampled(t, amounts{perks: 20, users: 20, properties: 5, redemptions: 40}, clock)
+	var ran []string
+	d := tuitest.StartAs(t, server, owner.id, owner.secret, withCommand(t, &ran, nil, "open", "{{.Kind}}/{{.ID}}"),
+		func(o *tui.Options) { o.Now = clock.Now })
+	d.Resize(120, 40)
+	for _, c := range []struct{ opens, want string }{
+		{`4 settle P settle => Perk`, "perk/"},
+		{`tab settle => tab perk`, "redemption/"},
+		{`3 "5\n" settle => Property 5:`, "property/5"},
+	} {
+		d.Play(c.opens)
+		if d.Play(`ctrl+g settle => Done: Open ticket.`); len(ran) != 2 || !strings.HasPrefix(ran[1], c.want) {
+			t.Errorf("after %s it ran %q, want %s", c.opens, ran, c.want)
+		}
+	}
 }
 
 func TestFailedCommandIsOneSentence(t *testing.T) {

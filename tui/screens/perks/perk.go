@@ -203,6 +203,14 @@ func (s *Detail) Unsaved() string {
 
 func (s *Detail) isGone() bool { return client.IsNotFound(s.read.Err) }
 
+// Selected is the perk, or the redemption under the cursor while these have the keyboard.
+func (s *Detail) Selected() (kind, id string) {
+	if s.made.hasKeys {
+		return s.made.Selected()
+	}
+	return s.Editor.Selected()
+}
+
 // IsBeside is false: the redemptions need the width.
 func (s *Detail) IsBeside() bool { return false }
 
