@@ -33,6 +33,9 @@ test: test-programs ## run every check and every test
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory -j 4 test-all test-postgres describe-lint webhook-receivers
 
+# With more garbage the tests take a sixth less processor time, which is what they compete for.
+test-all test-postgres: export GOGC ?= 400
+
 # Without symbol tables, linking the test programs takes two thirds of the time.
 TEST := go test -vet=off -ldflags='-s -w' -timeout 20m
 

@@ -30,18 +30,15 @@ const docsPath = "/docs"
 // docsDirectories keep their trailing slash, because links on the page are relative.
 var docsDirectories = []string{"/", docsPath + "/", apiPath + docsPath + "/"}
 
-// apiDocs are the API description as JSON, and the page that shows it.
+// apiDocs is the page that shows the API description.
 type apiDocs struct {
-	inJSON []byte
-	page   file
-	files  map[string]file // beside the page
+	page  file
+	files map[string]file // beside the page
 }
 
-//go:embed page
-var pageFiles embed.FS
-
-// newAPIDocs makes the page. Its links are relative, so that a proxy may serve it below any path.
-func newAPIDocs() (*apiDocs, error) {
+// descriptionInJSON is the API description as JSON, made when it is first asked for: that takes as long as all else that
+// perksd does to start.
+var descriptionInJSON = sync.OnceValues(func() ([]byte, error) {
 	var description map[string]any
 	if err := yaml.Unmarshal(api.OpenAPI(), &description); err != nil {
 		return nil, fmt.Errorf("reading the embedded API description: %w", err)
@@ -50,7 +47,17 @@ func newAPIDocs() (*apiDocs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the API description as JSON: %w", err)
 	}
-	d := &apiDocs{inJSON: inJSON, files: map[string]file{}}
+	return inJSON, nil
+})
+
+func descriptionInYAML() ([]byte, error) { return api.OpenAPI(), nil }
+
+//go:embed page
+var pageFiles embed.FS
+
+// newAPIDocs makes the page. Its links are relative, so that a proxy may serve it below any path.
+func newAPIDocs() (*apiDocs, error) {
+	d := &apiDocs{files: map[string]file{}}
 	address := ".." + apiPath + "/openapi"
 	values := []string{"{title}", "Perks and properties: API reference", "{json}", address + ".json", "{yaml}",
 		address + ".yaml"}
@@ -101,8 +108,8 @@ func newAPIDocs() (*apiDocs, error) {
 
 // routes serves the page at /docs/. The addresses that people try first redirect there.
 func (d *apiDocs) routes(e *echo.Echo) {
-	get(e, apiPath+"/openapi.json", gzippedOnce(echo.MIMEApplicationJSON, d.inJSON))
-	get(e, apiPath+"/openapi.yaml", gzippedOnce("application/yaml", api.OpenAPI()))
+	get(e, apiPath+"/openapi.json", gzippedOnce(echo.MIMEApplicationJSON, descriptionInJSON))
+	get(e, apiPath+"/openapi.yaml", gzippedOnce("application/yaml", descriptionInYAML))
 	for _, path := range []string{"/", docsPath, apiPath + docsPath, apiPath + docsPath + "/"} {
 		get(e, path, func(c echo.Context) error {
 			// Relative, because a proxy may serve this below a path.
@@ -122,17 +129,22 @@ func (d *apiDocs) routes(e *echo.Echo) {
 }
 
 // gzippedOnce responds with a text that never changes, and is compressed once.
-func gzippedOnce(mediaType string, text []byte) echo.HandlerFunc {
+func gzippedOnce(mediaType string, text func() ([]byte, error)) echo.HandlerFunc {
 	compressed := sync.OnceValue(func() []byte {
 		p, _ := gzipBuffers.Get().(*gzipBuffer)
 		defer p.free()
-		return bytes.Clone(p.compress(text))
+		plain, _ := text() // it did not fail before
+		return bytes.Clone(p.compress(plain))
 	})
 	return func(c echo.Context) error {
+		plain, err := text()
+		if err != nil {
+			return err
+		}
 		if gzipped, _ := negotiateEncoding(c, "", true); gzipped {
 			return writeGzip(c, http.StatusOK, mediaType, compressed())
 		}
-		return c.Blob(http.StatusOK, mediaType, text)
+		return c.Blob(http.StatusOK, mediaType, plain)
 	}
 }
 

@@ -224,7 +224,9 @@ func (c *contract) checkResponse(
 	operation := &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(http.StatusOK,
 		&openapi3.ResponseRef{Value: response}))}
 	filter := options()
-	filter.ExcludeResponseBody = sent.Method == http.MethodHead
+	// To parse the description for each of its callers would be a tenth of the time of the server's tests, of which one
+	// compares it with the embedded one.
+	filter.ExcludeResponseBody = sent.Method == http.MethodHead || strings.HasSuffix(sent.URL.Path, "/openapi.yaml")
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
 			Request: &http.Request{Method: http.MethodGet},
