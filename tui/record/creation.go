@@ -255,7 +255,7 @@ func (s *Creation[I, R, P]) status() string {
 }
 
 func (s *Creation[I, R, P]) View() string {
-	view, _ := viewForm(s.shell.Theme, s.edit.form, s.notes, s.status(), s.width, s.height)
+	view, _ := viewForm(s.shell.Theme, s.edit.form, s.notes, s.status, s.width, s.height)
 	return view
 }
 

@@ -24,7 +24,7 @@ func (s *Many[I, R, P]) View() string {
 		if changed := withoutRound(s.form.Changed()); len(changed) > 0 {
 			status = look.Warn.Render(fmt.Sprintf("%d change: %s", len(changed), s.Kind.Labels(changed)))
 		}
-		view, _ := viewForm(look, s.form, s.notes, status, s.width, s.height)
+		view, _ := viewForm(look, s.form, s.notes, func() string { return status }, s.width, s.height)
 		return view
 	case s.isDone():
 		return s.viewResults()

@@ -96,12 +96,12 @@ func (s *Editor[I, R, P]) reviewIntro() []string {
 // ViewForm draws the form of an edit, or the record in a form to read. Its last line says what is changed, or of what
 // there is a draft.
 func (s *Editor[I, R, P]) ViewForm(form *widget.Form, height int) (view string) {
-	notes, status := s.Notes, ""
+	notes, status := s.Notes, func() string { return "" }
 	switch typed := s.Kind.Typed(s.drafts.values); {
 	case s.Page() == editing:
-		status = s.formStatus()
+		status = s.formStatus
 	case len(typed) > 0:
-		status = s.Shell.Theme.Warn.Render("Unsaved draft: " + s.Kind.Labels(typed))
+		status = func() string { return s.Shell.Theme.Warn.Render("Unsaved draft: " + s.Kind.Labels(typed)) }
 		fallthrough
 	default:
 		notes = s.Banner()
@@ -110,10 +110,10 @@ func (s *Editor[I, R, P]) ViewForm(form *widget.Form, height int) (view string) 
 	return view
 }
 
-// viewForm draws a form below the notes, which get a third of the height at most, and above the status. It returns the
-// line on which the form begins.
+// viewForm draws a form below the notes, which get a third of the height at most, and above the status, which may depend
+// on how the form is drawn. It returns the line on which the form begins.
 func viewForm(
-	theme *theme.Theme, form *widget.Form, notes []string, status string, width, height int,
+	theme *theme.Theme, form *widget.Form, notes []string, status func() string, width, height int,
 ) (view string, top int) {
 	var above []string
 	for _, l := range introLines(width, notes, nil) {
@@ -123,12 +123,14 @@ func viewForm(
 	}
 	above = widget.AtMost(above, width, height/3)
 	form.SetTheme(theme)
-	left, below := height-len(above), ""
-	if left >= minHeightForStatus {
+	left, hasStatus := height-len(above), height-len(above) >= minHeightForStatus
+	if hasStatus {
 		left--
-		below = display.Cut(status, width)
 	}
-	drawn := display.Crop(form.View(width, left), width, left)
+	drawn, below := display.Crop(form.View(width, left), width, left), ""
+	if hasStatus {
+		below = display.Cut(status(), width)
+	}
 	return display.Crop(strings.Join(append(above, drawn, below), "\n"), width, height), len(above)
 }
 
@@ -145,9 +147,19 @@ func (s *Editor[I, R, P]) formStatus() string {
 	if len(typed) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d changed: %s", len(typed), s.Kind.Labels(typed))
+	begins, was := fmt.Sprintf("%d changed: ", len(typed)), make([]string, len(typed))
+	for i, name := range typed {
+		if was[i] = lowerLabel(s.Kind.field(name)); s.edit.form.Was(name) != "" {
+			was[i] += " (was " + s.edit.form.Was(name) + ")"
+		}
+	}
+	saved := ""
 	if s.drafts.values != nil && !s.drafts.dirty {
-		text += " · draft saved"
+		saved = " · draft saved"
+	}
+	text := begins + strings.Join(was, ", ") + saved
+	if display.Width(text) > s.Width {
+		text = begins + s.Kind.Labels(typed) + saved
 	}
 	return theme.Warn.Render(text)
 }

@@ -309,10 +309,19 @@ const minWas = 12
 
 // was says what a changed line was, beside it, if there is space.
 func (f *Form) was(e *entry, width int) string {
-	if !f.marksChanges || !e.isChanged() || e.first == "" || e.Kind == Secret || width < minWas {
+	saysWas := f.marksChanges && e.isChanged() && e.first != "" && e.Kind != Secret
+	if e.unsaid = saysWas && width < minWas; !saysWas || e.unsaid {
 		return ""
 	}
 	return f.theme.Muted.Render(display.Cut("  was: "+display.Line(e.first), width))
+}
+
+// Was returns what a changed line was, if the last View had no space to say it; "" otherwise.
+func (f *Form) Was(name string) string {
+	if e := f.entry(name); e.unsaid {
+		return display.Line(e.first)
+	}
+	return ""
 }
 
 // drawValue draws a value to read.

@@ -213,8 +213,14 @@ func TestAChangedLineSaysWhatItWas(t *testing.T) {
 	form.FocusOnName("title")
 	press(t, form, "ctrl+u")
 	form.Update(typed(strings.Repeat("long ", 20)))
+	if was := form.Was("title"); was != "" {
+		t.Errorf("what the title was, %q, is on the screen already", was)
+	}
 	if view := ansi.Strip(form.View(80, 40)); strings.Contains(view, "was:") {
 		t.Errorf("what was takes space from what is:\n%s", view)
+	}
+	if was := form.Was("title"); was != "Bright flat" {
+		t.Errorf("what the title was is told as %q", was)
 	}
 }
 

@@ -109,7 +109,7 @@ var flows = map[string]string{
 		fill: bedrooms many => ≠ Fix first
 		ctrl+s           => ! Fix first: price per week, bedrooms. | >*Price per week | ╮ Title Bright flat
 		backspace backspace => ! Fix first: bedrooms.
-		fill: bedrooms 3 => ≠ Fix first | 2 changed: price per week, bedrooms
+		fill: bedrooms 3 => ≠ Fix first | 2 changed: price per week (was 250.50), bedrooms (was 2)
 		fill: bedrooms x => ≠ Fix first`,
 
 	"a long text opens at its end": `
