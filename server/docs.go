@@ -36,8 +36,8 @@ type apiDocs struct {
 	files map[string]file // beside the page
 }
 
-// descriptionInJSON is the API description as JSON, made when it is first asked for: that takes as long as all else that
-// perksd does to start.
+// descriptionInJSON is the API description as JSON, made when it is first asked for: that takes as long as all else
+// that perksd does to start.
 var descriptionInJSON = sync.OnceValues(func() ([]byte, error) {
 	var description map[string]any
 	if err := yaml.Unmarshal(api.OpenAPI(), &description); err != nil {

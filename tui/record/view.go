@@ -110,8 +110,8 @@ func (s *Editor[I, R, P]) ViewForm(form *widget.Form, height int) (view string) 
 	return view
 }
 
-// viewForm draws a form below the notes, which get a third of the height at most, and above the status, which may depend
-// on how the form is drawn. It returns the line on which the form begins.
+// viewForm draws a form below the notes, which get a third of the height at most, and above the status, which may
+// depend on how the form is drawn. It returns the line on which the form begins.
 func viewForm(
 	theme *theme.Theme, form *widget.Form, notes []string, status func() string, width, height int,
 ) (view string, top int) {
