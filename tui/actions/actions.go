@@ -209,8 +209,8 @@ func all() []Action {
 		{OpenImage, []string{"o"}, "Open the image in a browser", "open image"},
 		{ForUser, []string{"u"}, "Go to the user", "user"},
 		{OpenPerk, []string{"P"}, "Go to the perk", "perk"},
-		{NextRecord, []string{"n"}, "Next of the list", "next"},
-		{PreviousRecord, []string{"p"}, "Previous of the list", ""},
+		{NextRecord, []string{"n"}, "Next record", "next"},
+		{PreviousRecord, []string{"p"}, "Previous record", ""},
 
 		{Approve, []string{"a"}, "Approve", "approve"},
 		{Reject, []string{"x"}, "Reject", "reject"},

@@ -55,6 +55,24 @@ func TestPerkIsShownCopiedAndOpened(t *testing.T) {
 		opened: https://images.test/coffee.png`)
 }
 
+func TestTheNextPerkIsAKeyAway(t *testing.T) {
+	server := servertest.Start(t)
+	for _, id := range []string{"tea", "coffee"} { // the newest is the first
+		server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: id, Title: "A " + id, Description: id, City: "Rome"}})
+	}
+	d := tuitest.Start(t, server)
+	d.Settle()
+	d.Resize(160, 40)
+	d.Play(`
+		enter settle => Perk A coffee | ≠ row 1 of 2
+		n settle     => Perk A tea | n next
+		n            => The list has no other row there.
+		p settle     => Perk A coffee
+		r            => Redeem A coffee
+		esc => ≠ Redeem A coffee
+		esc          => row 1 of 2`)
+}
+
 func TestPerkThatIsDeletedWhileOpen(t *testing.T) {
 	server := servertest.Start(t)
 	d := tuitest.Start(t, server)
