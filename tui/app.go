@@ -35,6 +35,7 @@ type App struct {
 	tab        int                        // its index in tabs
 	parked     [len(tabs)][]screen.Screen // those of the other tabs
 	reopenable screen.Screen              // closed; nil if there is none
+	awaiting   screen.Screen              // a step from it waits for the next rows of its list; nil if none does
 	overlays   []screen.Overlay           // the last is on top
 
 	width, height int
@@ -133,7 +134,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	_, isMouse := msg.(tea.MouseMsg)
 	a.byUser = isKey || isMouse
 	form, field := a.typingIn()
-	cmd := tea.Batch(a.dispatch(msg), a.Deliver())
+	cmd := tea.Batch(a.dispatch(msg), a.Deliver(), a.openAwaited())
 	if now, next := a.typingIn(); form != nil && (now != form || next != field) {
 		cmd = tea.Batch(cmd, a.broadcast(screen.FieldLeft{}), a.Deliver())
 	}

@@ -57,15 +57,53 @@ func (a *App) step(move actions.ID) tea.Cmd {
 	return a.overList(func(list screen.List) tea.Cmd {
 		_, before := list.Selected()
 		moved := offered(list, move)
-		if _, now := list.Selected(); now == before {
-			return tea.Batch(moved, screen.Tell(screen.Note, "The list has no other row there."))
+		switch _, now := list.Selected(); {
+		case now != before:
+			return tea.Batch(moved, a.drop(1), offered(list, actions.Open))
+		case isBusy(list):
+			a.awaiting = a.Top()
+			return moved
 		}
-		return tea.Batch(moved, a.drop(1), offered(list, actions.Open))
+		return tea.Batch(moved, screen.Tell(screen.Note, "The list has no other row there."))
 	})
 }
 
-// clickBeside closes the record on top for a click on the list beside it. What is chosen there is opened.
-func (a *App) clickBeside(at screen.Mouse) tea.Cmd {
+// openAwaited opens the row that a step waits for, once it is loaded, unless something else is done meanwhile.
+func (a *App) openAwaited() tea.Cmd {
+	record, is := a.awaiting.(screen.OfList)
+	if !is {
+		return nil
+	}
+	list, isList := a.below(a.awaiting).(screen.List)
+	if !isList || a.awaiting != a.Top() || a.Overlay() != nil || !record.IsRead() {
+		a.awaiting = nil
+		return nil
+	}
+	_, of := record.Selected()
+	if _, now := list.Selected(); now == of || now == "" {
+		if !isBusy(list) {
+			a.awaiting = nil
+		}
+		return nil
+	}
+	a.awaiting = nil
+	return tea.Batch(a.drop(1), offered(list, actions.Open), a.Deliver())
+}
+
+func isBusy(list screen.List) bool {
+	loading, is := list.(interface{ IsBusy() bool })
+	return is && loading.IsBusy()
+}
+
+// mouseBeside handles the mouse on the list beside the record on top. The wheel opens the next or the previous record. A
+// click closes the record, and opens what is chosen.
+func (a *App) mouseBeside(at screen.Mouse) tea.Cmd {
+	switch {
+	case at.Wheel != "" && (at.ByLine || !a.Top().(screen.OfList).IsRead()):
+		return nil
+	case at.Wheel != "":
+		return a.step(at.Wheel)
+	}
 	return a.overList(func(list screen.List) tea.Cmd {
 		_, before := list.Selected()
 		cmd := tea.Batch(a.drop(1), list.Update(at))

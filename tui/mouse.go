@@ -65,9 +65,9 @@ func (a *App) point(at screen.Mouse) tea.Cmd {
 	}
 	f := a.frame(a.Top())
 	width, height := f.inner()
-	if isClick && at.X < a.besideWidth(a.Top()) && at.Y >= top {
+	if at.X < a.besideWidth(a.Top()) && at.Y >= top {
 		at.Y -= top
-		return a.clickBeside(at)
+		return a.mouseBeside(at)
 	}
 	at.X, at.Y = at.X-f.left-f.marginX, at.Y-top-f.top-f.marginY
 	if at.X < 0 || at.X >= width || at.Y < 0 || at.Y >= height {

@@ -1,8 +1,11 @@
 package property_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
 	"example.com/perks/tui/screen"
@@ -99,6 +102,24 @@ func TestAClickBesideOpensAnotherListing(t *testing.T) {
 		click: Per week => ≠ Property 43 | Per week ▲`)
 }
 
+func TestTheWheelBesideOpensTheNextListing(t *testing.T) {
+	o := listed(t)
+	o.Play(`enter settle => Property 41`)
+	turn := func(button tea.MouseButton) {
+		o.Send(tea.MouseMsg{X: 10, Y: 8, Action: tea.MouseActionPress, Button: button})
+		o.Settle()
+	}
+	turn(tea.MouseButtonWheelDown)
+	o.See("Property 42: Bright flat")
+	turn(tea.MouseButtonWheelUp)
+	o.See("Property 41: Attic")
+	o.Play(`e
+		fill: title Mine`)
+	turn(tea.MouseButtonWheelDown)
+	o.See("Edit property 41", "Mine") // and no question
+	o.Gone("Leave?")
+}
+
 // TestTheListBesideIsAsNewAsItsListing changes a listing here and elsewhere.
 func TestTheListBesideIsAsNewAsItsListing(t *testing.T) {
 	o := listed(t)
@@ -121,4 +142,35 @@ func TestTheListBesideIsAsNewAsItsListing(t *testing.T) {
 	o.Play(`
 		wait: 3s
 		settle => 43 Castle | Property 42: Loud flat`)
+}
+
+// TestAStepWaitsForRowsThatAreLoading goes on from the last row that is loaded while the service does not reply.
+func TestAStepWaitsForRowsThatAreLoading(t *testing.T) {
+	o := start(t, "42")
+	var flats []api.Property
+	for id := range 150 {
+		p := flat()
+		p.ID, p.Title = int64(1000+id), fmt.Sprint("Flat ", id+1)
+		flats = append(flats, p)
+	}
+	o.server.ImportProperties(o.owner, flats...)
+	o.Play(`3 => Flat 1
+		esc settle
+		service: holds GET`)
+	last := 151
+	for !o.App.Top().(screen.Chooser).Choose(last) {
+		last--
+	}
+	if last == 151 {
+		t.Fatal("all rows are loaded")
+	}
+	opened := fmt.Sprint("Property ", 1000+last-2) // the first row is 42
+	next := fmt.Sprint("Property ", 1000+last-1)
+	o.Press("enter")
+	o.See(opened)
+	o.Press("n")
+	o.See(opened)
+	o.Play(`service: works
+		settle`)
+	o.See(next)
 }
