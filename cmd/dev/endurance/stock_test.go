@@ -350,8 +350,12 @@ func (r *stockRun) follow(server *programs.Server, perk string, log []store.Audi
 	}
 	for name, c := range r.changes {
 		_, isSeen := entries[name]
-		if c.perk == perk && c.left != nil && !isSeen && (c.field == "add" || !stocks[c.n] || *c.left.Stock != c.n) {
-			return 0, fmt.Errorf("%s was acknowledged, but has no entry: %+v", name, *c)
+		if c.perk != perk || c.left == nil || isSeen {
+			continue
+		}
+		// It was set to what it was. If that reply was lost, a later one says what the stock is by then.
+		if c.field == "add" || !stocks[c.n] || !stocks[*c.left.Stock] {
+			return 0, fmt.Errorf("%s was acknowledged with a stock of %d, but has no entry: %+v", name, *c.left.Stock, *c)
 		}
 	}
 	return stock, nil
