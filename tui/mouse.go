@@ -65,7 +65,7 @@ func (a *App) point(at screen.Mouse) tea.Cmd {
 	}
 	f := a.frame(a.Top())
 	width, height := f.inner()
-	if at.X < a.besideWidth(a.Top()) && at.Y >= top {
+	if at.X >= 0 && at.X < a.besideWidth(a.Top()) && at.Y >= top {
 		at.Y -= top
 		return a.mouseBeside(at)
 	}
