@@ -93,6 +93,7 @@ func TestAClickBesideOpensAnotherListing(t *testing.T) {
 		click: Cottage => Property 43: Cottage
 		click: 41 Attic => Property 41: Attic
 		click: 41 Attic => Property 41: Attic
+		settle
 		e             => Edit property 41
 		fill: title Mine
 		click: Cottage => The changes to property 41 are not saved
