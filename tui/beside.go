@@ -64,7 +64,11 @@ func (a *App) step(move actions.ID) tea.Cmd {
 			a.awaiting = a.Top()
 			return moved
 		}
-		return tea.Batch(moved, screen.Tell(screen.Note, "The list has no other row there."))
+		end := "last"
+		if move == actions.Up {
+			end = "first"
+		}
+		return tea.Batch(moved, screen.Tell(screen.Note, "This is the %s row of the list.", end))
 	})
 }
 

@@ -110,7 +110,7 @@ func (a *App) drawn(s screen.Screen, isFocused bool) string {
 	f, look := a.frame(s), a.shell.Theme
 	_, isCard := s.(screen.Card)
 	_, isOfList := s.(screen.OfList)
-	if isCard || isOfList { // a card grows with what it says, and a list goes on
+	if isCard || isOfList { // a card is as high as its text, and the list beside may be gone
 		s.Resize(f.inner())
 	}
 	view := s.View()

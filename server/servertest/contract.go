@@ -224,8 +224,8 @@ func (c *contract) checkResponse(
 	operation := &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(http.StatusOK,
 		&openapi3.ResponseRef{Value: response}))}
 	filter := options()
-	// To parse the description for each of its callers would be a tenth of the time of the server's tests, of which one
-	// compares it with the embedded one.
+	// Parsing the description for each of its callers took 7 % of the time of the server's tests. One of them compares
+	// it with the embedded one.
 	filter.ExcludeResponseBody = sent.Method == http.MethodHead || strings.HasSuffix(sent.URL.Path, "/openapi.yaml")
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{

@@ -70,7 +70,7 @@ type entry struct {
 	refused      []string // the errors of the service for refusedValue
 	refusedValue string
 	note         string // below the field, while it has no problem
-	unsaid       bool   // the last View had no space for what a changed value was
+	saysWas      bool   // the last View says beside a changed value what it was
 }
 
 // NewForm makes a form, with the focus on the first field.

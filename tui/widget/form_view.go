@@ -258,6 +258,7 @@ func (f *Form) block(l formLayout, index, more int) []string {
 // draw draws the value of a field in exactly that many rows.
 func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	whole := width
+	e.saysWas = false
 	switch {
 	case f.isReadOnly:
 		return f.drawValue(e, width, rows)
@@ -309,16 +310,20 @@ const minWas = 12
 
 // was says what a changed line was, beside it, if there is space.
 func (f *Form) was(e *entry, width int) string {
-	saysWas := f.marksChanges && e.isChanged() && e.first != "" && e.Kind != Secret
-	if e.unsaid = saysWas && width < minWas; !saysWas || e.unsaid {
+	if e.saysWas = f.hasWas(e) && width >= minWas; !e.saysWas {
 		return ""
 	}
 	return f.theme.Muted.Render(display.Cut("  was: "+display.Line(e.first), width))
 }
 
-// Was returns what a changed line was, if the last View had no space to say it; "" otherwise.
+// hasWas tells whether a field is a changed line of which it can be said what it was.
+func (f *Form) hasWas(e *entry) bool {
+	return f.marksChanges && e.isChanged() && e.first != "" && e.Kind == Line
+}
+
+// Was returns what a changed line was, unless the last View says it beside the line; "" otherwise.
 func (f *Form) Was(name string) string {
-	if e := f.entry(name); e.unsaid {
+	if e := f.entry(name); f.hasWas(e) && !e.saysWas {
 		return display.Line(e.first)
 	}
 	return ""

@@ -222,6 +222,15 @@ func TestAChangedLineSaysWhatItWas(t *testing.T) {
 	if was := form.Was("title"); was != "Bright flat" {
 		t.Errorf("what the title was is told as %q", was)
 	}
+	emptied := widget.NewForm(plain, widget.Field{Name: "price", Label: "Price", Value: "395", Hint: "such as 120.50"},
+		widget.Field{Name: "about", Label: "About", Kind: widget.Text, Value: "Two rooms."})
+	emptied.MarkChanges()
+	press(t, emptied, "ctrl+u")
+	emptied.Set("about", "")
+	if emptied.View(116, 40); emptied.Was("price") != "395" || emptied.Was("about") != "" {
+		t.Errorf("what an emptied price was is told as %q, and what a long text was as %q", emptied.Was("price"),
+			emptied.Was("about"))
+	}
 }
 
 func TestAFormToReadScrollsInALongTextBeforeTheNextField(t *testing.T) {

@@ -353,7 +353,7 @@ func (r *stockRun) follow(server *programs.Server, perk string, log []store.Audi
 		if c.perk != perk || c.left == nil || isSeen {
 			continue
 		}
-		// It was set to what it was. If that reply was lost, a later one says what the stock is by then.
+		// The stock had this value already. If the reply was lost, the next one says what the stock is by then.
 		if c.field == "add" || !stocks[c.n] || !stocks[*c.left.Stock] {
 			return 0, fmt.Errorf("%s was acknowledged with a stock of %d, but has no entry: %+v", name, *c.left.Stock, *c)
 		}

@@ -66,7 +66,7 @@ func TestTheNextPerkIsAKeyAway(t *testing.T) {
 	d.Play(`
 		enter settle => Perk A coffee | ≠ row 1 of 2
 		n settle     => Perk A tea | n next
-		n            => The list has no other row there.
+		n            => This is the last row of the list.
 		p settle     => Perk A coffee
 		r            => Redeem A coffee
 		esc => ≠ Redeem A coffee

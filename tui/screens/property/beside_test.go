@@ -53,7 +53,7 @@ func TestTheNextListingIsAKeyAway(t *testing.T) {
 			enter settle => Property 41
 			n settle => Property 42: Bright flat
 			n settle => Property 43: Cottage
-			n        => The list has no other row there.
+			n        => This is the last row of the list.
 			         => Property 43: Cottage
 			p settle => Property 42: Bright flat
 			e        => Edit property 42

@@ -137,7 +137,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 // changedHere tells the list that a property is not as it was.
 type changedHere struct{}
 
-// IsBeside is true: what is around the property is as important as its texts are wide.
+// IsBeside is true: whoever works through properties sees where they are in the list.
 func (s *Screen) IsBeside() bool { return true }
 
 // mouse moves to the field that is clicked. A click on the field that has the keyboard edits it.
